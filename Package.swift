@@ -1,0 +1,51 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .unsafeFlags(["-warnings-as-errors"]),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+let package = Package(
+    name: "holdgate",
+    products: [
+        .executable(name: "holdgate", targets: ["holdgate"]),
+        .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
+        .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
+    ],
+    targets: [
+        // C, each behind one Swift wrapper.
+        .systemLibrary(name: "CZeroMQ"),
+        .systemLibrary(name: "CSodium"),
+        .target(
+            name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
+            linkerSettings: [.linkedLibrary("simdjson")]),
+        .target(name: "CPlatform", cSettings: [.unsafeFlags(["-O3"])]),
+
+        // Values: what decides.
+        .target(name: "Lifecycle", swiftSettings: strict),
+        .target(name: "Ledger", dependencies: ["Lifecycle"], swiftSettings: strict),
+        .target(name: "Wire", dependencies: ["Lifecycle", "CSimdJSON"], swiftSettings: strict),
+        .target(name: "Engine", dependencies: ["Lifecycle", "Ledger", "Wire"], swiftSettings: strict),
+
+        // Edges: what performs.
+        .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
+        .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
+        .target(
+            name: "Journal",
+            dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
+            swiftSettings: strict),
+        .target(
+            name: "HoldgateHost", dependencies: ["Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .target(
+            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
+
+        .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,71 @@
+import Lifecycle
+
+/// What all records of a journal so far add up to. Its size is bounded by the limits on its tables.
+public struct Ledger: Hashable, Sendable {
+    /// The last number given to an event.
+    public var lastSeq: JournalSeq = .zero
+    /// Bytes of all lines ever kept; a position, of which differences count.
+    public var keptBytes: UInt64 = 0
+    /// Each durable collector is done with everything up to its cursor.
+    public var cursors: [String: JournalSeq] = [:]
+    public var producers: ProducerTable
+    /// Ranges that are no longer delivered, in order, without overlap, beyond the lowest cursor.
+    public private(set) var discarded: [SeqRange] = []
+    public var head: HistoryHead?
+
+    public init(producerLimit: Int) {
+        producers = ProducerTable(limit: producerLimit)
+    }
+
+    public mutating func apply(_ entry: Entry) {
+        switch entry {
+        case .block(let stamp):
+            lastSeq = max(lastSeq, stamp.range.last)
+            if stamp.kept { keptBytes += UInt64(stamp.byteCount) }
+            if let batch = stamp.batch { producers.take(batch) }
+        case .batch(let batch):
+            producers.take(batch)
+        case .known(let collector, let cursor):
+            cursors[collector] = max(cursor, cursors[collector] ?? .zero)
+        case .done(let collector, let through):
+            guard let cursor = cursors[collector], through > cursor else { return }
+            cursors[collector] = through
+            dropPassedDiscards()
+        case .forgotten(let collector):
+            cursors[collector] = nil
+            dropPassedDiscards()
+        case .discarded(let range, _):
+            addDiscard(range)
+        case .head(let head):
+            self.head = head
+        }
+    }
+
+    /// Every durable collector is done with everything up to here: nothing at or before it is read again.
+    public var doneThrough: JournalSeq { cursors.values.min() ?? lastSeq }
+
+    /// Adds a range, merged with those that it meets.
+    public mutating func addDiscard(_ range: SeqRange) {
+        var first = range.first
+        var last = range.last
+        var kept: [SeqRange] = []
+        for old in discarded {
+            if old.last.next < first || last.next < old.first {
+                kept.append(old)
+            } else {
+                first = min(first, old.first)
+                last = max(last, old.last)
+            }
+        }
+        guard let merged = SeqRange(first: first, through: last) else { return }
+        let index = kept.firstIndex { $0.first > merged.first } ?? kept.count
+        kept.insert(merged, at: index)
+        discarded = kept
+    }
+
+    private mutating func dropPassedDiscards() {
+        guard let first = discarded.first, first.last <= doneThrough else { return }
+        let done = doneThrough
+        discarded.removeAll { $0.last <= done }
+    }
+}
