@@ -73,7 +73,8 @@ public struct Lifecycle: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - cause: `.initialize` (operating) or `.initializeWithHoldingOperations` (onHold).
-    ///   - releasedThrough: what an earlier launch had let out already; the rest of a kept queue waits for a start.
+    ///   - releasedThrough: what an earlier launch had let out already; the rest of a kept
+    ///     queue waits for a start.
     public static func begin(
         launch: LaunchID, cause: LifecycleCause, through: JournalSeq, releasedThrough: JournalSeq,
         wallMs: Int64
@@ -93,7 +94,7 @@ public struct Lifecycle: Hashable, Sendable {
         return (lifecycle, transition)
     }
 
-    /// Applies `input`, and returns the transition that it makes, nil when the table leaves the state as it is.
+    /// Applies `input`, and returns the transition that it makes, nil where the table changes nothing.
     ///
     /// - Parameters:
     ///   - cause: the command's name in the record.

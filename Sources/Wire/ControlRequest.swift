@@ -87,7 +87,7 @@ public enum ControlCommand: Hashable, Sendable {
         }
     }
 
-    /// Whether the command may change the lifecycle: such commands take `key`, `expect` and go into the history.
+    /// Whether the command may change the lifecycle: such take `key` and `expect`, and go into the history.
     public var isLifecycle: Bool {
         switch self {
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,

@@ -8,6 +8,7 @@ public indirect enum JSONValue: Hashable, Sendable {
     case bool(Bool)
     case int(Int64)
     case uint(UInt64)
+    case double(Double)
     case string(String)
     case array([JSONValue])
     /// Members in the order in which they are written.
