@@ -1,1 +1,190 @@
-// Placeholder.
+import Ledger
+import Lifecycle
+import Wire
+
+/// What the engine starts from: the disk, folded.
+public struct Recovered: Hashable, Sendable {
+    public var lifecycle: Lifecycle
+    public var ledger: Ledger
+    /// The highest `through` of any record.
+    public var recordedThrough: JournalSeq
+    /// The last transition, as it was published.
+    public var lastState: StateBody
+    public var replies: RememberedReplies
+    /// One bucket a segment.
+    public var meter: QueueMeter
+    /// The internal configuration, an object.
+    public var configuration: JSONValue
+
+    public init(
+        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody, replies: RememberedReplies, meter: QueueMeter,
+        configuration: JSONValue = .object([])
+    ) {
+        self.lifecycle = lifecycle
+        self.ledger = ledger
+        self.recordedThrough = recordedThrough
+        self.lastState = lastState
+        self.replies = replies
+        self.meter = meter
+        self.configuration = configuration
+    }
+}
+
+/// Everything that the host decides. See the head of `Identifiers.swift`.
+public struct Engine: Hashable, Sendable {
+    public let configuration: EngineConfiguration
+    /// This process's random name within the launch.
+    public let run: String
+
+    // MARK: What was decided
+
+    /// With the decision that is being written, if there is one.
+    public internal(set) var lifecycle: Lifecycle
+    /// What peers may be shown: the lifecycle without the decision that is being written.
+    public internal(set) var shown: Lifecycle
+    public internal(set) var gate: Gate
+    /// The decision that is being written; at most one at a time.
+    var decision: Decision?
+    /// Lifecycle commands that wait for it, oldest first.
+    var deferred: [DeferredCommand] = []
+    /// A closing that found the disk full: tried again at `retryAtMs`, and nothing opens until it is written.
+    var unwritten: DeferredCommand?
+    var retryAtMs: Int64?
+    /// A drain's end found the disk full: decided again at `retryAtMs`.
+    var settleRetry = false
+    /// The launch has ended, or the host is stopping: commands are answered `shuttingDown`.
+    public internal(set) var isStopping = false
+
+    // MARK: Events
+
+    /// The last number given to an event, committed or not.
+    public internal(set) var lastSeq: JournalSeq
+    public internal(set) var committed: JournalSeq
+    /// Events up to here were published on `stream`, or nobody will.
+    public internal(set) var published: JournalSeq
+    var producers: ProducerTable
+    /// The same as far as it is on disk: to go back to when the disk is full.
+    var writtenProducers: ProducerTable
+    /// The disk was full, and blocks that were under way are still failing.
+    var isHalted = false
+    /// The highest `through` of any record: numbers up to here are never given again.
+    var recordedThrough: JournalSeq
+    /// Ingest that awaited its commit when a kill was read: answered when the kill is on disk.
+    var repliesAfterKill: [Waiting] = []
+    /// Ranges that are no longer delivered. Only this member of the ledger is used while running.
+    var discards: Ledger
+    /// Bytes of what is committed.
+    var meter: QueueMeter
+    var uncommittedBytes: UInt64 = 0
+    /// Jobs that somebody waits for, oldest first.
+    var awaiting = TicketQueue()
+    var lastTicket = Ticket(0)
+    var doneTicket = Ticket(0)
+
+    // MARK: Collectors
+
+    var durable: [String: DurableCollector]
+    /// Some cursor is ahead of what the journal was told.
+    var hasUnnotedCursors = false
+    var attachments: [PeerID: Attachment] = [:]
+    /// Collectors whose socket would not take more in this turn of the loop.
+    var blockedBySocket: Set<PeerID> = []
+    /// Peers that were told `hello?` since the last heartbeat.
+    var strangers: Set<PeerID> = []
+    /// Where the next round of deliveries begins, so that no collector is served ahead of the others for ever.
+    var deliveryTurn = 0
+
+    // MARK: The hold
+
+    var drain: Drain?
+    var waiters: [HoldWaiter] = []
+    /// By the monotonic clock; only while the lease is in force.
+    var leaseDeadlineMs: Int64?
+
+    // MARK: The rest
+
+    var replies: RememberedReplies
+    var internalConfiguration: JSONValue
+    var stream: StreamState
+    var nextHeartbeatMs: Int64
+    var unrecordedDiscards: [DiscardReason: UInt64] = [:]
+    var nextDiscardRecordMs: Int64 = 0
+    var heldWarningAtMs: Int64?
+    public internal(set) var statistics = Statistics()
+    let startedMs: Int64
+
+    /// Goes on with what the disk says. Call `boot` next, before anything is bound.
+    public init(_ recovered: Recovered, configuration: EngineConfiguration, run: String, now: Now) {
+        self.configuration = configuration
+        self.run = run
+        let ledger = recovered.ledger
+        lifecycle = recovered.lifecycle
+        shown = lifecycle
+        gate = Engine.gate(of: lifecycle)
+        lastSeq = ledger.lastSeq
+        committed = ledger.lastSeq
+        published = lifecycle.closedThrough ?? ledger.lastSeq
+        producers = ledger.producers
+        writtenProducers = ledger.producers
+        recordedThrough = max(recovered.recordedThrough, ledger.lastSeq)
+        discards = ledger
+        discards.producers = ProducerTable(limit: 1)
+        meter = recovered.meter
+        durable = ledger.cursors.mapValues {
+            DurableCollector(cursor: $0, notedCursor: $0, handedThrough: ledger.lastSeq)
+        }
+        replies = recovered.replies
+        internalConfiguration = recovered.configuration
+        stream = StreamState(
+            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0))
+        startedMs = now.monotonicMs
+        nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
+        meter.drop(through: doneThrough)
+    }
+
+    /// The gate that a host comes up with: what the last written transition says, no more.
+    static func gate(of lifecycle: Lifecycle) -> Gate {
+        switch lifecycle.state {
+        case .operating:
+            guard let opening = lifecycle.opening else { preconditionFailure("operating without an opening") }
+            return .open(opening)
+        case .holdRequested:
+            guard let opening = lifecycle.opening, let through = lifecycle.closedThrough else {
+                preconditionFailure("draining without an opening")
+            }
+            return .draining(through: through, opening)
+        case .onHold: return .closed
+        case .killed: return .dead
+        }
+    }
+
+    /// Who waits for a reply.
+    struct Waiting: Hashable, Sendable {
+        let requester: Requester
+        let id: String?
+    }
+
+    // MARK: Derived
+
+    public var status: HostStatus { HostStatus(state: shown.state, seq: shown.seq, launch: shown.launch) }
+
+    /// Nothing that was decided waits for the disk.
+    public var isSettled: Bool { decision == nil && deferred.isEmpty }
+
+    /// Every durable collector is done with everything up to here.
+    public var doneThrough: JournalSeq { min(durable.values.map(\.cursor).min() ?? committed, published) }
+
+    /// Bytes of events that are kept, those on their way to the disk included.
+    public var queuedBytes: UInt64 { meter.bytes + uncommittedBytes }
+
+    mutating func takeTicket() -> Ticket {
+        lastTicket = lastTicket.next
+        return lastTicket
+    }
+
+    mutating func persist(_ job: DiskJob, into effects: inout [Effect]) -> Ticket {
+        let ticket = takeTicket()
+        effects.append(.persist(ticket, job))
+        return ticket
+    }
+}

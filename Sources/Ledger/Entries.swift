@@ -56,6 +56,8 @@ public enum DiscardReason: String, Hashable, Sendable, CaseIterable {
     case aged
     /// Killed.
     case killed
+    /// Numbers that were given to a block which was never written: no event was lost with them.
+    case unwritten
 }
 
 /// One record of the journal, lines aside.

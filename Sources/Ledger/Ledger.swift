@@ -63,6 +63,11 @@ public struct Ledger: Hashable, Sendable {
         discarded = kept
     }
 
+    /// Takes back what was added beyond `seq`, whose numbers will be given again.
+    public mutating func removeDiscards(after seq: JournalSeq) {
+        discarded = discarded.compactMap { SeqRange(first: $0.first, through: min($0.last, seq)) }
+    }
+
     private mutating func dropPassedDiscards() {
         guard let first = discarded.first, first.last <= doneThrough else { return }
         let done = doneThrough

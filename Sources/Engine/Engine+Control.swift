@@ -1,0 +1,157 @@
+import Ledger
+import Lifecycle
+import Wire
+
+// Requests on `control`: lifecycle commands go on to `Engine+Commands`, queries are answered here.
+extension Engine {
+    public mutating func handle(
+        _ request: ControlRequest, from requester: Requester, now: Now, into effects: inout [Effect]
+    ) {
+        statistics.requests += 1
+        guard request.gate.isEmpty else {
+            let path = request.gate.joined(separator: "/")
+            let error = WireError(.unknownGate, "there is no gate \(path): this host serves its own alone, []")
+            return refuse(request, requester, error, into: &effects)
+        }
+        if let intent = intent(of: request.command) {
+            return take(intent, request, from: requester, now: now, into: &effects)
+        }
+        query(request, requester, now: now, into: &effects)
+    }
+
+    /// What a lifecycle command wants; nil for the others.
+    private func intent(of command: ControlCommand) -> Intent? {
+        switch command {
+        case .startOperation(let leaseMs): .start(leaseMs: leaseMs)
+        case .holdOperation(let waitMs, let policy): .hold(.holdOperation, waitMs: waitMs, policy: policy)
+        case .kill: .kill
+        case .initialize, .initializeWithHoldingOperations: .noOp
+        case .endLaunch(let restart): .endLaunch(restart: restart)
+        case .state, .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
+            .deadLetters, .requeue, .stats:
+            nil
+        }
+    }
+
+    private mutating func query(
+        _ request: ControlRequest, _ requester: Requester, now: Now, into effects: inout [Effect]
+    ) {
+        switch request.command {
+        case .state: reply(request, requester, stateMembers(now: now), into: &effects)
+        case .isOperating, .ping: reply(request, requester, [], into: &effects)
+        case .commands:
+            let names = ControlCommand.names.map { JSONValue.string($0) }
+            reply(request, requester, [.init("commands", .array(names))], into: &effects)
+        case .configuration:
+            reply(request, requester, [.init("configuration", internalConfiguration)], into: &effects)
+        case .plugins: reply(request, requester, [.init("plugins", pluginRows(now: now))], into: &effects)
+        case .stats: reply(request, requester, [.init("stats", statisticsObject(now: now))], into: &effects)
+        case .configure(let patch): configure(request, patch, requester, into: &effects)
+        case .forget(let name): forget(request, name, requester, now: now, into: &effects)
+        case .history(let after, let limit):
+            lookUp(.history(after: after, limit: limit), request, requester, into: &effects)
+        case .deadLetters(let after, let limit):
+            lookUp(.deadLetters(after: after, limit: limit), request, requester, into: &effects)
+        case .requeue(let seqs): requeue(request, seqs, requester, into: &effects)
+        case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations, .endLaunch:
+            preconditionFailure("lifecycle commands are taken elsewhere")
+        }
+    }
+
+    private func reply(
+        _ request: ControlRequest, _ requester: Requester, _ members: [JSONValue.Member], into effects: inout [Effect]
+    ) {
+        effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
+    }
+
+    private func lookUp(
+        _ lookUp: LookUp, _ request: ControlRequest, _ requester: Requester, into effects: inout [Effect]
+    ) {
+        effects.append(.lookUp(lookUp, requester, ControlReply(id: request.id, status: status)))
+    }
+
+    // MARK: Commands that change something beside the lifecycle
+
+    private mutating func configure(
+        _ request: ControlRequest, _ patch: String, _ requester: Requester, into effects: inout [Effect]
+    ) {
+        guard gate != .dead, shown.state != .killed else { return refuseKilled(request, requester, into: &effects) }
+        let parsed: JSONValue
+        do {
+            parsed = try JSONValue.parse(patch)
+        } catch {
+            return refuse(request, requester, error, into: &effects)
+        }
+        let merged = internalConfiguration.merging(patch: parsed)
+        let text = merged.text
+        guard text.utf8.count <= configuration.maxConfigurationBytes else {
+            let error = WireError(
+                .tooLarge, "the configuration would have \(text.utf8.count) bytes; at most "
+                    + "\(configuration.maxConfigurationBytes) are kept")
+            return refuse(request, requester, error, into: &effects)
+        }
+        let old = internalConfiguration
+        internalConfiguration = merged
+        let ticket = persist(.configuration(text), into: &effects)
+        awaiting.append(ticket, .configuration(requester, id: request.id, new: merged, old: old))
+    }
+
+    private func refuseKilled(_ request: ControlRequest, _ requester: Requester, into effects: inout [Effect]) {
+        let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
+        refuse(request, requester, error, into: &effects)
+    }
+
+    private mutating func forget(
+        _ request: ControlRequest, _ name: String, _ requester: Requester, now: Now, into effects: inout [Effect]
+    ) {
+        guard durable[name] != nil else {
+            let error = WireError(.invalidArgument, "no durable collector \(name) is known; `plugins` lists them")
+            return refuse(request, requester, error, into: &effects)
+        }
+        drop(name, command: "forget", reason: "forgotten", request, requester, now: now, into: &effects)
+    }
+
+    /// A durable collector is no longer waited or kept for.
+    mutating func drop(
+        _ name: String, command: String, reason: String, _ request: ControlRequest?, _ requester: Requester?, now: Now,
+        into effects: inout [Effect]
+    ) {
+        if let attachment = attachments.values.first(where: { $0.name == name }) {
+            let error = WireError(.superseded, "\(name) was \(reason): it is no longer kept for")
+            effects.append(.send(attachment.peer, .refused(error)))
+            detach(attachment.peer, change: nil, reason: nil, into: &effects)
+        }
+        durable[name] = nil
+        drain?.names.remove(name)
+        discards.cursors = durable.mapValues(\.cursor)
+        meter.drop(through: doneThrough)
+        _ = persist(.entry(.forgotten(collector: name)), into: &effects)
+        report(name, command == "evicted" ? "evicted" : "detached", reason, into: &effects)
+        var facts = RecordFacts()
+        facts.collector = name
+        take(.note(command: command, facts), request, from: requester, now: now, into: &effects)
+        checkDrain(now: now, into: &effects)
+    }
+
+    private mutating func requeue(
+        _ request: ControlRequest, _ seqs: [UInt64], _ requester: Requester, into effects: inout [Effect]
+    ) {
+        guard gate != .dead, shown.state != .killed else { return refuseKilled(request, requester, into: &effects) }
+        guard !isHalted else {
+            let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+            return refuse(request, requester, error, into: &effects)
+        }
+        effects.append(.requeue(requester, id: request.id, seqs))
+    }
+
+    /// Dead letters, read back, go to the queue's end: like a producer's block, but whatever the gate's policy is they
+    /// are kept.
+    public mutating func admitRequeued(
+        _ summary: BlockSummary, _ batch: ProducerBatch, from requester: Requester, id: String?, now: Now,
+        into effects: inout [Effect]
+    ) -> Admission {
+        commit(
+            summary, batch, isGated: !gate.admits, nil, id, now: now,
+            then: .reply(requester, id: id, [.init("requeued", .uint(UInt64(summary.count)))]), into: &effects)
+    }
+}

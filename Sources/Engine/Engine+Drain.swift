@@ -1,0 +1,110 @@
+import Ledger
+import Lifecycle
+import Wire
+
+// What is still waited for, and when a hold has settled.
+extension Engine {
+    /// Events in `(after, through]` that are still to be delivered: discarded ones don't count.
+    func remaining(after: JournalSeq, through: JournalSeq) -> UInt64 {
+        guard through > after else { return 0 }
+        var count = through.raw - after.raw
+        for range in discards.discarded where range.last > after && range.first <= through {
+            let first = max(range.first.raw, after.raw + 1)
+            let last = min(range.last.raw, through.raw)
+            count -= last - first + 1
+        }
+        return count
+    }
+
+    /// Events accepted before the gate closed that somebody who must be waited for has not done, each once.
+    /// While operating: those that any durable collector has not done.
+    var pending: UInt64 {
+        if let drain {
+            let lowest = drain.names.compactMap { durable[$0]?.cursor }.min()
+            return lowest.map { remaining(after: $0, through: drain.through) } ?? 0
+        }
+        guard lifecycle.state != .killed, let lowest = durable.values.map(\.cursor).min() else { return 0 }
+        return remaining(after: lowest, through: lifecycle.closedThrough ?? lastSeq)
+    }
+
+    /// Gated events that wait for a start.
+    var gatedEvents: UInt64 {
+        guard let through = lifecycle.closedThrough else { return 0 }
+        return remaining(after: through, through: lastSeq)
+    }
+
+    /// Everything that a kill discards.
+    var queuedEvents: UInt64 {
+        guard lifecycle.state != .killed else { return 0 }
+        return remaining(after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
+    }
+
+    var inFlight: [String: [SeqRange]] {
+        var result: [String: [SeqRange]] = [:]
+        for attachment in attachments.values {
+            guard let ranges = attachment.window?.inFlight, !ranges.isEmpty else { continue }
+            result[attachment.name] = ranges
+        }
+        return result
+    }
+
+    mutating func beginDrain(through: JournalSeq, now: Now) {
+        var begun = Drain(
+            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            lastRemaining: 0)
+        drain = begun
+        let total = pending
+        begun = Drain(
+            through: through, names: begun.names, total: total, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            lastRemaining: total)
+        drain = begun
+    }
+
+    /// The hold is on disk: its time runs from here. (Blocks accepted before it are on disk by now too.)
+    mutating func armDrain(now: Now) {
+        guard configuration.drainTimeoutMs > 0 else { return }
+        drain?.deadlineMs = now.monotonicMs + configuration.drainTimeoutMs
+    }
+
+    /// Ends the drain when nothing is left of it, or its time is over.
+    mutating func checkDrain(now: Now, into effects: inout [Effect]) {
+        guard let drain, decision == nil, lifecycle.state == .holdRequested, !settleRetry else { return }
+        let left = pending
+        if left == 0 {
+            take(.drained, nil, from: nil, now: now, into: &effects)
+        } else if let deadline = drain.deadlineMs, deadline <= now.monotonicMs {
+            take(.drainTimeout, nil, from: nil, now: now, into: &effects)
+        }
+    }
+
+    mutating func reportProgress(now: Now, into effects: inout [Effect]) {
+        guard var current = drain, shown.state == .holdRequested,
+            now.monotonicMs - current.lastProgressMs >= configuration.drainProgressMs
+        else { return }
+        let left = pending
+        guard left != current.lastRemaining else { return }
+        current.lastProgressMs = now.monotonicMs
+        current.lastRemaining = left
+        drain = current
+        publish(.drain(total: current.total, remaining: left), into: &effects)
+    }
+
+    /// Drops gated events up to `through`.
+    mutating func dropGated(through: JournalSeq, _ reason: DiscardReason, into effects: inout [Effect]) {
+        guard let closed = lifecycle.closedThrough, let range = SeqRange(first: closed.next, through: through)
+        else { return }
+        let count = remaining(after: closed, through: through)
+        guard count > 0 else { return }
+        discards.addDiscard(range)
+        statistics.eventsDiscarded += count
+        unrecordedDiscards[reason, default: 0] += count
+        _ = persist(.entry(.discarded(range, reason)), into: &effects)
+    }
+
+    /// The first event after `seq` that was not discarded.
+    func firstUndiscarded(after seq: JournalSeq) -> JournalSeq {
+        var next = seq.next
+        for range in discards.discarded where range.contains(next) { next = range.last.next }
+        return next
+    }
+}

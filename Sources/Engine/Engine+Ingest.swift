@@ -1,0 +1,204 @@
+import Ledger
+import Lifecycle
+import Wire
+
+/// What becomes of a block that was read.
+public enum Admission: Hashable, Sendable {
+    /// Commit it under this ticket; the reply follows the disk.
+    case commit(Ticket, BlockStamp)
+    /// Nothing of it is kept; the reply is among the effects, or follows.
+    case settled
+}
+
+extension Engine {
+    /// Decides about one block of valid events, at the moment when it was read.
+    public mutating func admit(
+        _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
+        into effects: inout [Effect]
+    ) -> Admission {
+        if let refusal = refusalBeforeAnything() {
+            statistics.blocksRefused += 1
+            reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
+            return .settled
+        }
+        var batch: ProducerBatch?
+        if let producer = header.producer, let run = header.run, let number = header.batch {
+            let taken = ProducerBatch(producer: producer, run: run, batch: number)
+            if let outcome = outcome(of: producers.verdict(on: taken), summary, taken) {
+                reply(requester, header.id, outcome, into: &effects)
+                return .settled
+            }
+            batch = taken
+        }
+        let isGated = !gate.admits
+        switch isGated ? gatedPolicy : .queue {
+        case .queue: break
+        case .discard:
+            discard(summary, batch, requester, header.id, into: &effects)
+            return .settled
+        case .refuse:
+            statistics.blocksRefused += 1
+            let error = NotOperatingError(state: lifecycle.state)
+            let refusal = WireError(.notOperating, error.description, retryable: error.isRetryable)
+            reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
+            return .settled
+        }
+        if queuedBytes + UInt64(summary.byteCount) > configuration.queueLimitBytes {
+            statistics.blocksRefused += 1
+            let refusal = WireError(
+                .overloaded, "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
+                retryable: true)
+            reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
+            return .settled
+        }
+        return commit(summary, batch, isGated: isGated, requester, header.id, now: now, into: &effects)
+    }
+
+    private func refusalBeforeAnything() -> WireError? {
+        if shown.state == .killed {
+            return WireError(.notOperating, NotOperatingError(state: .killed).description)
+        }
+        if isStopping {
+            return WireError(.shuttingDown, "the host is stopping; send the batch again to the next one", retryable: true)
+        }
+        if gate == .dead {
+            return WireError(.overloaded, "a kill is being written; nothing was taken", retryable: true)
+        }
+        if isHalted {
+            return WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+        }
+        return nil
+    }
+
+    private mutating func outcome(
+        of verdict: BatchVerdict, _ summary: BlockSummary, _ batch: ProducerBatch
+    ) -> IngestReply.Outcome? {
+        switch verdict {
+        case .next: return nil
+        case .duplicate(let last):
+            statistics.eventsDuplicate += UInt64(summary.count)
+            return .duplicate(lastBatch: last)
+        case .outOfOrder(let last):
+            statistics.blocksRefused += 1
+            let message = "batch \(batch.batch) does not follow batch \(last): send the missing ones first"
+            return .refused(WireError(.outOfOrder, message, retryable: true), lastBatch: last)
+        case .superseded:
+            statistics.blocksRefused += 1
+            let message = "producer \(batch.producer) has begun a newer run than \(batch.run)"
+            return .refused(WireError(.superseded, message), lastBatch: nil)
+        }
+    }
+
+    /// What happens to events that are read now; `.queue` until a closing that was read is also decided.
+    private var gatedPolicy: GatedPolicy {
+        guard lifecycle.closedThrough != nil else { return .queue }
+        return lifecycle.holdPolicy ?? configuration.gatedEvents
+    }
+
+    private mutating func discard(
+        _ summary: BlockSummary, _ batch: ProducerBatch?, _ requester: Requester, _ id: String?,
+        into effects: inout [Effect]
+    ) {
+        statistics.eventsDiscarded += UInt64(summary.count)
+        unrecordedDiscards[.policy, default: 0] += UInt64(summary.count)
+        let outcome = IngestReply.Outcome.taken(
+            accepted: 0, gated: 0, discarded: summary.count, kept: false, last: nil)
+        guard let batch else { return reply(requester, id, outcome, into: &effects) }
+        producers.take(batch)
+        let ticket = persist(.entry(.batch(batch)), into: &effects)
+        awaiting.append(ticket, .ingestReply(requester, outcome, id: id))
+    }
+
+    /// - Parameter then: awaited behind the block, for blocks that have no requester.
+    mutating func commit(
+        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?, _ id: String?,
+        now: Now, then: Awaited? = nil, into effects: inout [Effect]
+    ) -> Admission {
+        flushCursors(into: &effects)
+        let range = SeqRange(first: lastSeq.next, count: UInt64(summary.count))
+        let isWanted = !durable.isEmpty || attachments.values.contains { $0.window != nil }
+        let stamp = BlockStamp(
+            range: range, arrivalMs: now.wallMs, launch: lifecycle.launch,
+            under: gate.opening.map { isGated ? lifecycle.seq : $0.seq } ?? lifecycle.seq, gated: isGated,
+            kept: isWanted || isGated || published < committed, batch: batch, byteCount: summary.byteCount)
+        if let batch { producers.take(batch) }
+        lastSeq = range.last
+        statistics.eventsAccepted += range.count
+        statistics.blocksAccepted += 1
+        statistics.bytesAccepted += UInt64(summary.byteCount)
+        if isGated { statistics.eventsGated += range.count }
+        uncommittedBytes += UInt64(summary.byteCount)
+        let ticket = takeTicket()
+        awaiting.append(ticket, .block(stamp, requester, id: id))
+        if let then { awaiting.append(ticket, then) }
+        return .commit(ticket, stamp)
+    }
+
+    /// Answers once everything that was sent to the disk before is there, at once if it is.
+    private mutating func reply(
+        _ requester: Requester, _ id: String?, _ outcome: IngestReply.Outcome, into effects: inout [Effect]
+    ) {
+        guard doneTicket == lastTicket, awaiting.isEmpty else {
+            awaiting.append(lastTicket, .ingestReply(requester, outcome, id: id))
+            return
+        }
+        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+    }
+
+    // MARK: After the disk
+
+    mutating func blockWritten(
+        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?, into effects: inout [Effect]
+    ) {
+        committed = max(committed, stamp.range.last)
+        uncommittedBytes -= UInt64(stamp.byteCount)
+        meter.add(
+            last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0, arrivalMs: stamp.arrivalMs)
+        if let batch = stamp.batch { writtenProducers.take(batch) }
+        if gate == .dead {
+            effects.append(.releaseBlock(ticket))
+            if let requester { repliesAfterKill.append(Waiting(requester: requester, id: id)) }
+            return
+        }
+        let isNext = firstUndiscarded(after: published) == stamp.range.first
+        if !stamp.gated, isNext, gate.opening != nil {
+            published = stamp.range.last
+            effects.append(.publishBlock(ticket, stamp))
+        }
+        effects.append(.releaseBlock(ticket))
+        if durable.isEmpty { meter.drop(through: doneThrough) }
+        guard let requester else { return }
+        let count = Int(stamp.range.count)
+        let outcome = IngestReply.Outcome.taken(
+            accepted: count, gated: stamp.gated ? count : 0, discarded: 0, kept: stamp.gated || !durable.isEmpty,
+            last: stamp.range.last)
+        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+    }
+
+    /// The disk was full: this block's numbers and batch were not taken.
+    mutating func blockUnwritten(_ stamp: BlockStamp, into effects: inout [Effect]) {
+        uncommittedBytes -= UInt64(stamp.byteCount)
+        discards.addDiscard(stamp.range)
+        blocksHaltedAtFull(into: &effects)
+    }
+
+    mutating func blocksHaltedAtFull(into effects: inout [Effect]) {
+        guard !isHalted else { return }
+        isHalted = true
+        awaiting.append(persist(.resumeBlocks, into: &effects), .roomAgain)
+        effects.append(.log(.error, "disk full: events are refused until there is room", []))
+    }
+
+    /// Nothing is under way: batches and numbers go on from what is on disk.
+    mutating func roomAgain(into effects: inout [Effect]) {
+        isHalted = false
+        producers = writtenProducers
+        // Numbers that a record names are never given again; the others are.
+        lastSeq = max(committed, recordedThrough)
+        discards.removeDiscards(after: lastSeq)
+        if let gap = SeqRange(first: committed.next, through: lastSeq) {
+            discards.addDiscard(gap)
+            _ = persist(.entry(.discarded(gap, .unwritten)), into: &effects)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Lifecycle
+import Wire
+
+// Who is answered when: at once, when the hold has settled, or with what an earlier execution was answered.
+extension Engine {
+    func refuse(
+        _ request: ControlRequest, _ requester: Requester?, _ error: WireError, into effects: inout [Effect]
+    ) {
+        guard let requester else { return }
+        effects.append(.reply(requester, ControlReply(id: request.id, status: status, error: error)))
+    }
+
+    /// Answers a command whose decision is on disk, or that needed none.
+    mutating func answer(
+        _ command: DeferredCommand, _ members: [JSONValue.Member], now: Now, into effects: inout [Effect]
+    ) {
+        guard let request = command.request, let requester = command.requester else { return }
+        if case .hold(_, let waitMs?, _) = command.intent, shown.state == .holdRequested {
+            waiters.append(
+                HoldWaiter(
+                    requester: requester, id: request.id, hold: shown.seq, deadlineMs: command.readAtMs + waitMs,
+                    replayed: false))
+            return
+        }
+        effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
+    }
+
+    /// The same key again: the first execution's reply, or the wait that it asked for.
+    func replay(
+        _ entry: RememberedReplies.Entry, _ command: DeferredCommand, _ request: ControlRequest, now: Now,
+        into effects: inout [Effect]
+    ) -> HoldWaiter? {
+        guard let requester = command.requester else { return nil }
+        guard entry.fingerprint == request.fingerprint else {
+            let error = WireError(.conflict, "this key was used with another request; take a new one")
+            effects.append(.reply(requester, ControlReply(id: request.id, status: status, error: error)))
+            return nil
+        }
+        if case .hold(_, let waitMs?, _) = command.intent, entry.status.state == .holdRequested {
+            if shown.state == .holdRequested, shown.seq == entry.status.seq {
+                return HoldWaiter(
+                    requester: requester, id: request.id, hold: shown.seq, deadlineMs: command.readAtMs + waitMs,
+                    replayed: true)
+            }
+            if shown.state == .onHold, shown.seq == entry.status.seq.next {
+                effects.append(
+                    .reply(
+                        requester,
+                        ControlReply(id: request.id, status: status, members: settledMembers(replayed: true))))
+                return nil
+            }
+        }
+        let members = entry.members + [.init("replayed", .bool(true))]
+        effects.append(.reply(requester, ControlReply(id: request.id, status: entry.status, members: members)))
+        return nil
+    }
+
+    private func settledMembers(replayed: Bool) -> [JSONValue.Member] {
+        var members: [JSONValue.Member] = [
+            .init("previous", .string(LifecycleState.holdRequested.rawValue)), .init("changed", .bool(true)),
+            .init("pending", .uint(pending)),
+        ]
+        if replayed { members.append(.init("replayed", .bool(true))) }
+        return members
+    }
+
+    /// A transition is in force: holds that waited for it are answered.
+    mutating func settleWaiters(after transition: Transition?, into effects: inout [Effect]) {
+        guard let transition, !waiters.isEmpty else { return }
+        for waiter in waiters {
+            var reply = ControlReply(id: waiter.id, status: status)
+            switch transition.state {
+            case .onHold: reply.members = settledMembers(replayed: waiter.replayed)
+            case .operating: reply.error = WireError(.conflict, "the hold was cancelled by a startOperation")
+            case .killed: reply.error = WireError(.conflict, "the hold was overtaken by a kill")
+            case .holdRequested: continue
+            }
+            effects.append(.reply(waiter.requester, reply))
+        }
+        if transition.state != .holdRequested { waiters = [] }
+    }
+
+    mutating func expireWaiters(now: Now, into effects: inout [Effect]) {
+        for waiter in waiters where waiter.deadlineMs <= now.monotonicMs {
+            let error = WireError(
+                .timeout, "the drain goes on: \(pending) events are still pending; the hold stands", retryable: true)
+            let members = [JSONValue.Member("pending", .uint(pending))]
+            effects.append(
+                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, members: members, error: error)))
+        }
+        waiters.removeAll { $0.deadlineMs <= now.monotonicMs }
+    }
+
+    /// The host stops: nobody is left waiting.
+    public mutating func stop(restart: Bool, into effects: inout [Effect]) {
+        guard !isStopping else { return }
+        isStopping = true
+        let error = WireError(.shuttingDown, "the host is stopping; the hold stands", retryable: true)
+        for waiter in waiters {
+            effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+        }
+        waiters = []
+        flushCursors(into: &effects)
+        for peer in attachments.keys.sorted() { effects.append(.send(peer, .goodbye)) }
+        effects.append(.stop(restart: restart))
+    }
+}

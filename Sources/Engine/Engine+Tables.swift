@@ -1,0 +1,97 @@
+import Lifecycle
+import Wire
+
+// What `state`, `plugins` and `stats` answer.
+extension Engine {
+    func stateMembers(now: Now) -> [JSONValue.Member] {
+        var members: [JSONValue.Member] = [
+            .init("since", .string(Timestamp.format(shown.sinceWallMs))),
+            .init("pending", .uint(pending)),
+            .init("gated", .uint(gatedEvents)),
+            .init("queuedBytes", .uint(queuedBytes)),
+            .init("initializedWith", .string(shown.initializedWith.rawValue)),
+        ]
+        if let drain, shown.state == .holdRequested {
+            var object: [JSONValue.Member] = [
+                .init("total", .uint(drain.total)), .init("remaining", .uint(pending)),
+            ]
+            if let deadline = drain.deadlineMs {
+                let wall = now.wallMs + max(0, deadline - now.monotonicMs)
+                object.append(.init("deadline", .string(Timestamp.format(wall))))
+            }
+            members.append(.init("drain", .object(object)))
+        }
+        if let lease = shown.lease, let deadline = leaseDeadlineMs {
+            members.append(
+                .init(
+                    "lease",
+                    .object([
+                        .init("leaseMs", .int(lease.durationMs)),
+                        .init("remainingMs", .int(max(0, deadline - now.monotonicMs))),
+                    ])))
+        }
+        return members
+    }
+
+    func pluginRows(now: Now) -> JSONValue {
+        let byName = Dictionary(attachments.values.map { ($0.name, $0) }) { first, _ in first }
+        let names = Set(byName.keys).union(durable.keys).sorted()
+        return .array(names.map { .object(pluginRow($0, byName[$0], now: now)) })
+    }
+
+    private func pluginRow(_ name: String, _ attachment: Attachment?, now: Now) -> [JSONValue.Member] {
+        var row: [JSONValue.Member] = [.init("name", .string(name))]
+        if let attachment {
+            row.append(.init("version", .string(attachment.version)))
+            row.append(.init("roles", .array(attachment.roles.map { .string($0) })))
+            row.append(.init("since", .string(Timestamp.format(attachment.sinceWallMs))))
+            row.append(.init("state", .string(attachment.isSilent ? "silent" : "attached")))
+        } else {
+            row.append(.init("roles", .array([.string("collect")])))
+            row.append(.init("state", .string("detached")))
+        }
+        let window = attachment?.window
+        if window != nil || durable[name] != nil {
+            row.append(.init("durable", .bool(durable[name] != nil)))
+        }
+        if let cursor = durable[name]?.cursor ?? window?.sentThrough {
+            row.append(.init("cursor", .uint(cursor.raw)))
+            row.append(.init("lagEvents", .uint(remaining(after: cursor, through: committed))))
+            row.append(.init("lagBytes", .uint(meter.bytes(after: cursor))))
+            let oldest = meter.oldestMs(after: cursor)
+            row.append(.init("lagMs", .int(oldest.map { max(0, now.wallMs - $0) } ?? 0)))
+        }
+        if let window {
+            row.append(
+                .init(
+                    "window",
+                    .object([
+                        .init("bytes", .int(Int64(window.limitBytes))),
+                        .init("inFlightBytes", .int(Int64(window.bytesInFlight))),
+                        .init("inFlightMessages", .int(Int64(window.deliveries.count))),
+                        .init("skipped", .uint(window.skipped)),
+                    ])))
+        }
+        return row
+    }
+
+    func statisticsObject(now: Now) -> JSONValue {
+        let counters: [(String, UInt64)] = [
+            ("eventsAccepted", statistics.eventsAccepted), ("eventsGated", statistics.eventsGated),
+            ("eventsDiscarded", statistics.eventsDiscarded), ("eventsDuplicate", statistics.eventsDuplicate),
+            ("eventsRefused", statistics.eventsRefused), ("eventsDelivered", statistics.eventsDelivered),
+            ("eventsRedelivered", statistics.eventsRedelivered), ("eventsRejected", statistics.eventsRejected),
+            ("eventsSkipped", statistics.eventsSkipped), ("blocksAccepted", statistics.blocksAccepted),
+            ("blocksRefused", statistics.blocksRefused), ("bytesAccepted", statistics.bytesAccepted),
+            ("deliveries", statistics.deliveries), ("acks", statistics.acks),
+            ("transitions", statistics.transitions), ("requests", statistics.requests),
+            ("invalidMessages", statistics.invalidMessages), ("storageFull", statistics.storageFull),
+            ("lastSeq", committed.raw), ("publishedSeq", published.raw), ("queuedBytes", queuedBytes),
+            ("queuedEvents", queuedEvents), ("plugins", UInt64(attachments.count)),
+            ("durableCollectors", UInt64(durable.count)),
+        ]
+        var members = counters.map { JSONValue.Member($0.0, .uint($0.1)) }
+        members.append(.init("uptimeMs", .int(now.monotonicMs - startedMs)))
+        return .object(members)
+    }
+}

@@ -1,0 +1,187 @@
+import Ledger
+import Lifecycle
+import Wire
+
+// What happens when a job is on disk, or found no room there.
+extension Engine {
+    /// All jobs up to `ticket` are done.
+    public mutating func persisted(through ticket: Ticket, now: Now, into effects: inout [Effect]) {
+        while let item = awaiting.next(through: ticket) {
+            switch item.awaited {
+            case .block(let stamp, let requester, let id):
+                blockWritten(item.ticket, stamp, requester, id, into: &effects)
+            case .decision: decisionWritten(now: now, into: &effects)
+            case .purge: purged(now: now, into: &effects)
+            case .ingestReply(let requester, let outcome, let id):
+                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            case .reply(let requester, let id, let members):
+                effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
+            case .configuration(let requester, let id, let new, _):
+                let members = [JSONValue.Member("configuration", new)]
+                effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
+            case .welcome(let peer): welcome(peer, into: &effects)
+            case .roomAgain: roomAgain(into: &effects)
+            }
+        }
+        doneTicket = max(doneTicket, ticket)
+        checkDrain(now: now, into: &effects)
+    }
+
+    private mutating func decisionWritten(now: Now, into effects: inout [Effect]) {
+        guard var done = decision else { preconditionFailure("a decision was written that nobody took") }
+        if done.transition?.state == .killed {
+            done.isPurging = true
+            decision = done
+            awaiting.append(persist(.purge, into: &effects), .purge)
+            return
+        }
+        finish(done, now: now, into: &effects)
+    }
+
+    /// Kill: the disk holds no event any more. Before the reply, nothing that is queued in a socket goes out either.
+    private mutating func purged(now: Now, into effects: inout [Effect]) {
+        guard let done = decision, done.isPurging else { preconditionFailure("a purge that no kill asked for") }
+        producers = ProducerTable(limit: configuration.rememberedProducers)
+        writtenProducers = producers
+        discards = Ledger(producerLimit: 1)
+        meter = QueueMeter(startBytes: 0)
+        durable = [:]
+        attachments = [:]
+        strangers = []
+        committed = lastSeq
+        published = lastSeq
+        internalConfiguration = .object([])
+        drain = nil
+        effects.append(.rebind)
+        for reply in repliesAfterKill {
+            let error = NotOperatingError(state: .killed)
+            let refusal = WireError(.notOperating, error.description)
+            let status = HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)
+            effects.append(
+                .ingestReply(
+                    reply.requester,
+                    IngestReply(id: reply.id, outcome: .refused(refusal, lastBatch: nil), status: status)))
+        }
+        repliesAfterKill = []
+        finish(done, now: now, into: &effects)
+    }
+
+    private mutating func finish(_ done: Decision, now: Now, into effects: inout [Effect]) {
+        decision = nil
+        unwritten = nil
+        shown = lifecycle
+        if let transition = done.transition {
+            statistics.transitions += 1
+            inForce(transition)
+            announce(transition, done.record, into: &effects)
+        }
+        if let remembered = done.record.facts.remembered {
+            replies.remember(
+                .init(source: done.record.source, key: remembered.key),
+                .init(fingerprint: remembered.fingerprint, status: status, members: done.members))
+        }
+        settleWaiters(after: done.transition, into: &effects)
+        if let transition = done.transition, transition.state == .holdRequested { armDrain(now: now) }
+        answer(done.command, done.members, now: now, into: &effects)
+        if case .endLaunch(let restart) = done.command.intent {
+            stop(restart: restart, into: &effects)
+        }
+        checkDrain(now: now, into: &effects)
+        decideNext(now: now, into: &effects)
+    }
+
+    /// The gate follows what is now on disk. Openings open here, and only here.
+    private mutating func inForce(_ transition: Transition) {
+        switch transition.state {
+        case .operating:
+            drain = nil
+            guard !deferred.contains(where: { $0.intent == .kill }) else { return }
+            gate = Self.gate(of: lifecycle)
+            // A closing that was read while this opening was being written has closed for what came after it.
+            if let closing = deferred.first(where: \.intent.closes) { gate.close(through: closing.readAfter) }
+        case .holdRequested: break
+        case .onHold: drain = nil
+        case .killed: gate = .dead
+        }
+        heldWarningAtMs = nil
+    }
+
+    private mutating func announce(_ transition: Transition, _ record: Record, into effects: inout [Effect]) {
+        let body = StateBody(
+            state: transition.state, previous: transition.previous, command: transition.cause.rawValue,
+            source: record.source, reason: record.reason, wallMs: transition.wallMs,
+            pending: transition.state == .killed ? 0 : record.facts.pending ?? pending,
+            undelivered: record.facts.undelivered)
+        publish(.state(body), into: &effects)
+        for peer in attachments.keys.sorted() {
+            effects.append(.send(peer, .state(body, seq: transition.seq, launch: lifecycle.launch)))
+        }
+    }
+
+    // MARK: A full disk
+
+    /// The job of this ticket found no room, and nothing of it was written.
+    public mutating func diskFull(_ ticket: Ticket, now: Now, into effects: inout [Effect]) {
+        persisted(through: Ticket(ticket.raw - 1), now: now, into: &effects)
+        statistics.storageFull += 1
+        guard let item = awaiting.next(through: ticket) else { return }
+        let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+        switch item.awaited {
+        case .block(let stamp, let requester, let id):
+            effects.append(.releaseBlock(item.ticket))
+            blockUnwritten(stamp, into: &effects)
+            if let requester {
+                let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            }
+        case .decision: decisionUnwritten(error, now: now, into: &effects)
+        case .ingestReply(let requester, .taken, let id):
+            // A discarded batch that could not be noted as taken.
+            blocksHaltedAtFull(into: &effects)
+            let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .ingestReply(let requester, let outcome, let id):
+            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .configuration(let requester, let id, _, let old):
+            internalConfiguration = old
+            effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+        case .reply(let requester, let id, _):
+            effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+        case .welcome(let peer):
+            effects.append(.send(peer, .refused(error)))
+            detach(peer, change: nil, reason: nil, into: &effects)
+        case .purge: preconditionFailure("a purge needs no room")
+        case .roomAgain: roomAgain(into: &effects)
+        }
+    }
+
+    /// An opening that found no room did not happen. A closing stays in force in memory, and is tried again.
+    private mutating func decisionUnwritten(_ error: WireError, now: Now, into effects: inout [Effect]) {
+        guard let failed = decision else { preconditionFailure("a decision failed that nobody took") }
+        decision = nil
+        lifecycle = failed.before
+        leaseDeadlineMs = failed.leaseDeadlineBefore
+        let isClosing = failed.transition != nil && failed.transition?.state != .operating
+        if let request = failed.command.request, let requester = failed.command.requester {
+            var members: [JSONValue.Member] = []
+            if isClosing { members.append(.init("closedInMemory", .bool(true))) }
+            effects.append(
+                .reply(requester, ControlReply(id: request.id, status: status, members: members, error: error)))
+        }
+        if isClosing {
+            if failed.command.intent.closes {
+                drain = nil
+                unwritten = DeferredCommand(
+                    intent: failed.command.intent, request: failed.command.request, requester: nil,
+                    readAfter: failed.command.readAfter, readAtMs: failed.command.readAtMs, isRetry: true)
+            } else {
+                // A drain's end: the hold stands, and its end is decided again.
+                settleRetry = true
+                gate = Self.gate(of: shown)
+            }
+            retryAtMs = now.monotonicMs + configuration.retryMs
+            effects.append(.log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))
+        }
+        decideNext(now: now, into: &effects)
+    }
+}
