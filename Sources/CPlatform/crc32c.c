@@ -1,4 +1,5 @@
-// CRC-32C: the checksum of the journal's commits and lines. Little-endian hosts only, as the journal's format is.
+// CRC-32C: the checksum of the journal's commits and lines. Little-endian hosts only, as the journal's format
+// is.
 #include "CPlatform.h"
 
 #include <string.h>

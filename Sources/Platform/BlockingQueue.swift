@@ -36,8 +36,8 @@ public final class BlockingQueue<Element: Sendable>: Sendable {
         changed.broadcast()
     }
 
-    /// Sleeps until something waits, and swaps it all, in order of pushing, for what is in `elements`, which is
-    /// emptied first and lends its room. False once closed and empty.
+    /// Sleeps until something waits, and swaps it all, in order of pushing, for what is in `elements`, which
+    /// is emptied first and lends its room. False once closed and empty.
     public func takeAll(into elements: inout [Element]) -> Bool {
         elements.removeAll(keepingCapacity: true)
         return state.withLock(waitingOn: changed) { state in

@@ -2,7 +2,8 @@ import Glibc
 
 /// The two clocks. Read them at the edge, and hand the values in.
 public enum Clock {
-    /// Milliseconds since some moment before the process began; never goes back, and doesn't count suspension.
+    /// Milliseconds since some moment before the process began; never goes back, and doesn't count
+    /// suspension.
     public static func monotonicMs() -> Int64 { nanoseconds(CLOCK_MONOTONIC) / 1_000_000 }
 
     /// As `monotonicMs`, in nanoseconds.

@@ -40,8 +40,8 @@ public final class Inbox<Element: Sendable>: Sendable {
         return count > 0
     }
 
-    /// Swaps all that waits, in order of posting, for what is in `elements`, which is emptied first and lends its
-    /// room: two arrays go back and forth and nothing is allocated.
+    /// Swaps all that waits, in order of posting, for what is in `elements`, which is emptied first and lends
+    /// its room: two arrays go back and forth and nothing is allocated.
     public func takeAll(into elements: inout [Element]) {
         elements.removeAll(keepingCapacity: true)
         // Before the swap, or a post between the two would lose its signal.

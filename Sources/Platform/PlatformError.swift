@@ -1,7 +1,8 @@
-// What Linux gives and Foundation doesn't: locks, threads, inboxes that wake a poll loop, signals, clocks, times.
+// What Linux gives and Foundation doesn't: locks, threads, inboxes that wake a poll loop, signals, clocks,
+// times.
 //
-// Nothing in here decides anything. `Inbox` is how other threads speak to the reactor, `BlockingQueue` how the
-// reactor speaks to a thread that sleeps; both are a `Locked` array and a way to wake.
+// Nothing in here decides anything. `Inbox` is how other threads speak to the reactor, `BlockingQueue` how
+// the reactor speaks to a thread that sleeps; both are a `Locked` array and a way to wake.
 
 import Glibc
 

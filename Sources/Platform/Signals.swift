@@ -6,8 +6,8 @@ public enum Signals {
     /// The ones that end a service or tell it to look again.
     public static let service: [Int32] = [SIGTERM, SIGINT, SIGHUP]
 
-    /// Writing to a peer that has gone is an error of that call, not the end of the process. libzmq needs it too.
-    /// Processes started later inherit it, and must be given the default action back.
+    /// Writing to a peer that has gone is an error of that call, not the end of the process. libzmq needs it
+    /// too. Processes started later inherit it, and must be given the default action back.
     public static func ignorePipe() { signal(SIGPIPE, SIG_IGN) }
 
     /// Blocks them in the calling thread and in all threads that it starts later: before any is started, they

@@ -2,8 +2,8 @@ internal import CZeroMQ
 
 /// libzmq's I/O threads and what its `inproc` endpoints are known in. One a process is enough.
 ///
-/// **Every socket must be closed before a context ends.** A `Socket` keeps its context, so the last one to go does
-/// it; that thread waits as long as sockets that were closed have unsent messages and `linger` left.
+/// **Every socket must be closed before a context ends.** A `Socket` keeps its context, so the last one to go
+/// does it; that thread waits as long as sockets that were closed have unsent messages and `linger` left.
 public final class Context: Sendable {
     // libzmq's contexts may be used from any thread.
     nonisolated(unsafe) let raw: UnsafeMutableRawPointer
@@ -23,8 +23,8 @@ public final class Context: Sendable {
         precondition(result == 0, "zmq_ctx_term: errno \(zmq_errno())")
     }
 
-    /// Makes every call on the context's sockets, waiting ones too, fail with `.terminated`. Any thread, any number
-    /// of times. The sockets still have to be closed by their owners.
+    /// Makes every call on the context's sockets, waiting ones too, fail with `.terminated`. Any thread, any
+    /// number of times. The sockets still have to be closed by their owners.
     public func shutdown() {
         let result = uninterrupted { zmq_ctx_shutdown(raw) }
         precondition(result == 0, "zmq_ctx_shutdown: errno \(zmq_errno())")

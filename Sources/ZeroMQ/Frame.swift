@@ -2,8 +2,8 @@ internal import CZeroMQ
 
 /// One frame's bytes, as libzmq holds them.
 ///
-/// Moved, never copied: received bytes stay where libzmq put them, and a frame that is sent gives its bytes away.
-/// One frame serves a whole loop of `receive(into:)`; what it held before is let go.
+/// Moved, never copied: received bytes stay where libzmq put them, and a frame that is sent gives its bytes
+/// away. One frame serves a whole loop of `receive(into:)`; what it held before is let go.
 public struct Frame: ~Copyable {
     // libzmq moves a `zmq_msg_t` bit by bit itself, so it may lie wherever Swift puts this struct.
     var message = zmq_msg_t()
@@ -36,8 +36,8 @@ public struct Frame: ~Copyable {
         bytes.withUnsafeBytes { self = Frame(copying: $0) }
     }
 
-    /// Bytes that belong to `owner`, which is kept until libzmq and everyone else is done with them, and released
-    /// on whatever thread that is. They must not move or change until then.
+    /// Bytes that belong to `owner`, which is kept until libzmq and everyone else is done with them, and
+    /// released on whatever thread that is. They must not move or change until then.
     public init(owner: any AnyObject & Sendable, bytes: UnsafeRawBufferPointer) {
         self.init()
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
@@ -84,7 +84,8 @@ public struct Frame: ~Copyable {
         }
     }
 
-    /// A second frame of the same bytes, which neither may change from now on. Copies short ones (up to 33 bytes).
+    /// A second frame of the same bytes, which neither may change from now on. Copies short ones (up to 33
+    /// bytes).
     public mutating func share() -> Frame {
         var other = Frame()
         let result = zmq_msg_copy(&other.message, &message)

@@ -12,7 +12,8 @@ internal import CZeroMQ
 /// }
 /// ```
 ///
-/// It doesn't keep what it watches: remove or replace a socket, or close a descriptor, after taking it out of here.
+/// It doesn't keep what it watches: remove or replace a socket, or close a descriptor, after taking it out of
+/// here.
 public struct PollSet: ~Copyable {
     private var items: [zmq_pollitem_t] = []
 
@@ -59,8 +60,8 @@ public struct PollSet: ~Copyable {
         items[index].events = Self.mask(readable, writable)
     }
 
-    /// Sleeps until something is ready, at most `timeoutMs`: 0 only looks, -1 is for ever. Returns how many are
-    /// ready; 0 also if a signal came.
+    /// Sleeps until something is ready, at most `timeoutMs`: 0 only looks, -1 is for ever. Returns how many
+    /// are ready; 0 also if a signal came.
     public mutating func wait(timeoutMs: Int) throws(ZeroMQError) -> Int {
         let result = zmq_poll(&items, Int32(items.count), timeoutMs)
         if result >= 0 { return Int(result) }

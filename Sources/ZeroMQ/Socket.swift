@@ -72,7 +72,8 @@ public struct Socket: ~Copyable {
         }
     }
 
-    /// A SUB gets what begins with these bytes; all, if there are none. Counted: each needs its own `unsubscribe`.
+    /// A SUB gets what begins with these bytes; all, if there are none. Counted: each needs its own
+    /// `unsubscribe`.
     public borrowing func subscribe(to prefix: [UInt8]) throws(ZeroMQError) { try set(.subscribe(prefix)) }
 
     public borrowing func subscribe(to prefix: String) throws(ZeroMQError) {
@@ -91,9 +92,11 @@ public struct Socket: ~Copyable {
 // MARK: - Endpoints
 
 extension Socket {
-    /// Accepts peers at `endpoint`; returns it with what was left open filled in: port 0 or `*` takes a free one.
+    /// Accepts peers at `endpoint`; returns it with what was left open filled in: port 0 or `*` takes a free
+    /// one.
     ///
-    /// An `ipc` path is taken over even from a process that listens there; whoever minds must lock and look first.
+    /// An `ipc` path is taken over even from a process that listens there; whoever minds must lock and look
+    /// first.
     @discardableResult
     public borrowing func bind(_ endpoint: String) throws(ZeroMQError) -> String {
         guard uninterrupted({ zmq_bind(raw, endpoint) }) == 0 else { throw .last("zmq_bind", endpoint) }
@@ -104,7 +107,8 @@ extension Socket {
         guard uninterrupted({ zmq_unbind(raw, endpoint) }) == 0 else { throw .last("zmq_unbind", endpoint) }
     }
 
-    /// Begins to connect, and goes on trying until disconnected; no error means only that the address has a form.
+    /// Begins to connect, and goes on trying until disconnected; no error means only that the address has a
+    /// form.
     public borrowing func connect(_ endpoint: String) throws(ZeroMQError) {
         guard uninterrupted({ zmq_connect(raw, endpoint) }) == 0 else { throw .last("zmq_connect", endpoint) }
     }
@@ -131,8 +135,8 @@ extension Socket {
 // MARK: - Readiness
 
 extension Socket {
-    /// For `PollSet`, or as a descriptor that another loop watches for reading: it becomes readable when `events`
-    /// may have changed, and says nothing more. Look at `events` after each send and receive, too.
+    /// For `PollSet`, or as a descriptor that another loop watches for reading: it becomes readable when
+    /// `events` may have changed, and says nothing more. Look at `events` after each send and receive, too.
     public var fileDescriptor: Int32 {
         get throws(ZeroMQError) { try get(ZMQ_FD, "ZMQ_FD") }
     }
@@ -157,9 +161,9 @@ extension Socket {
 extension Socket {
     /// Sends a copy of `bytes` as one frame; false, and nothing is sent, if there is no room or no peer.
     ///
-    /// A message's frames go together. False after a frame that went with `more` means that the peer has gone with
-    /// the frames before: begin again with the first. A ROUTER answers false for the routing id alone, and
-    /// swallows the rest of a message whose peer goes meanwhile.
+    /// A message's frames go together. False after a frame that went with `more` means that the peer has gone
+    /// with the frames before: begin again with the first. A ROUTER answers false for the routing id alone,
+    /// and swallows the rest of a message whose peer goes meanwhile.
     public borrowing func send(_ bytes: UnsafeRawBufferPointer, more: Bool = false) throws(ZeroMQError)
         -> Bool
     {

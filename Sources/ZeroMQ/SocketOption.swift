@@ -1,7 +1,7 @@
 internal import CZeroMQ
 
-/// One setting of a socket, named as the field names it. Unless said otherwise it holds for endpoints that are
-/// bound or connected after it is set.
+/// One setting of a socket, named as the field names it. Unless said otherwise it holds for endpoints that
+/// are bound or connected after it is set.
 ///
 /// ```swift
 /// let control = try Socket(.router, in: context, .linger(ms: 1000), .routerHandover(true))
@@ -30,8 +30,8 @@ public struct SocketOption: Hashable, Sendable {
         self.init(number, name, .int(value ? 1 : 0))
     }
 
-    /// How long unsent messages hold up the context's end after the socket is closed. 0, which a new `Socket` has,
-    /// drops them at once; -1 is for ever. Takes effect at once.
+    /// How long unsent messages hold up the context's end after the socket is closed. 0, which a new `Socket`
+    /// has, drops them at once; -1 is for ever. Takes effect at once.
     public static func linger(ms: Int) -> Self { .init(ZMQ_LINGER, "ZMQ_LINGER", ms) }
 
     /// Messages that may wait to be sent to one peer; 0: no limit.
@@ -119,7 +119,8 @@ public struct SocketOption: Hashable, Sendable {
     /// Connections that may wait to be accepted.
     public static func backlog(_ connections: Int) -> Self { .init(ZMQ_BACKLOG, "ZMQ_BACKLOG", connections) }
 
-    /// A SUB gets what begins with these bytes; all, if there are none. Counted: each needs its own unsubscribe.
+    /// A SUB gets what begins with these bytes; all, if there are none. Counted: each needs its own
+    /// unsubscribe.
     static func subscribe(_ prefix: [UInt8]) -> Self { .init(ZMQ_SUBSCRIBE, "ZMQ_SUBSCRIBE", .bytes(prefix)) }
 
     static func unsubscribe(_ prefix: [UInt8]) -> Self {

@@ -1,8 +1,9 @@
 // libzmq in Swift: who owns what, and errors that say which call failed.
 //
-// A `Context` owns the I/O threads, a `Socket` one socket, a `Frame` one message's bytes; each frees what it owns
-// when it goes. No call waits for a peer: sending and receiving answer false where libzmq says EAGAIN, and a
-// `PollSet` is the one place that sleeps. This target is the only importer of `CZeroMQ`, made for libzmq 4.3.4.
+// A `Context` owns the I/O threads, a `Socket` one socket, a `Frame` one message's bytes; each frees what it
+// owns when it goes. No call waits for a peer: sending and receiving answer false where libzmq says EAGAIN,
+// and a `PollSet` is the one place that sleeps. This target is the only importer of `CZeroMQ`, made for
+// libzmq 4.3.4.
 
 internal import CZeroMQ
 

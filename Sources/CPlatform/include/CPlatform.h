@@ -1,8 +1,8 @@
 // What Linux gives and Swift's Glibc module doesn't. Only thin calls: whatever decides is in Swift.
 //
-// Every function that can fail returns -1 and leaves `errno`, unless it says otherwise.
-// Room for spawn: processes started from here must get an empty signal mask and SIGPIPE's default action back,
-// and their descriptors from 3 on closed.
+// Every function that can fail returns -1 and leaves `errno`, unless it says otherwise. Room for spawn:
+// processes started from here must get an empty signal mask and SIGPIPE's default action back, and their
+// descriptors from 3 on closed.
 #pragma once
 
 #include <stddef.h>
