@@ -2,14 +2,16 @@ import CPlatform
 import Testing
 
 @Suite struct ChecksumTests {
-    @Test(arguments: [
-        (Array("123456789".utf8), 0xE306_9283),
-        ([], 0),
-        ([UInt8](repeating: 0, count: 32), 0x8A91_36AA),
-        ([UInt8](repeating: 0xFF, count: 32), 0x62A8_AB43),
-        ([UInt8](0..<32), 0x46DD_794E),
-        ([UInt8]((0..<32).reversed()), 0x113F_DB5C),
-    ] as [([UInt8], UInt32)]) func knownVectorsHold(bytes: [UInt8], checksum: UInt32) {
+    @Test(
+        arguments: [
+            (Array("123456789".utf8), 0xE306_9283),
+            ([], 0),
+            ([UInt8](repeating: 0, count: 32), 0x8A91_36AA),
+            ([UInt8](repeating: 0xFF, count: 32), 0x62A8_AB43),
+            ([UInt8](0..<32), 0x46DD_794E),
+            ([UInt8]((0..<32).reversed()), 0x113F_DB5C),
+        ] as [([UInt8], UInt32)]) func knownVectorsHold(bytes: [UInt8], checksum: UInt32)
+    {
         #expect(hg_crc32c(0, bytes, bytes.count) == checksum)
         #expect(hg_crc32c_portable(0, bytes, bytes.count) == checksum)
     }

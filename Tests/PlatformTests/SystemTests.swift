@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct SystemTests {
     @Test func aBlockedSignalIsReadFromItsDescriptor() throws {
-        // A signal for one thread, and a descriptor read by the same one: whoever runs this test must stay put.
+        // A signal for one thread, and a descriptor read by the same one: whoever runs this test must stay
+        // put.
         let join = try start("signalled") {
             do {
                 let signals = try SignalFD([SIGUSR1, SIGUSR2])
