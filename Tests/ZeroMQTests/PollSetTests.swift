@@ -1,0 +1,108 @@
+import Platform
+import Testing
+import ZeroMQ
+
+@Suite struct PollSetTests {
+    @Test func socketsAndDescriptorsArePolledTogether() throws {
+        let context = try Context()
+        let sender = try Socket(.pair, in: context)
+        let receiver = try Socket(.pair, in: context)
+        try receiver.connect(sender.bind("inproc://together"))
+        let event = try EventFD()
+        var polls = PollSet()
+        let socket = polls.add(socket: receiver)
+        let wake = polls.add(fileDescriptor: event.fileDescriptor)
+        #expect(polls.count == 2)
+        #expect(try polls.wait(timeoutMs: 0) == 0)
+
+        event.signal()
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(socket), polls.isReadable(wake)] == [false, true])
+
+        #expect(try sender.send("now") == true)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 2)
+        #expect([polls.isReadable(socket), polls.isReadable(wake)] == [true, true])
+
+        event.drain()
+        #expect(try message(receiver) == ["now"])
+        #expect(try polls.wait(timeoutMs: 0) == 0)
+        #expect([polls.isReadable(socket), polls.isReadable(wake)] == [false, false])
+    }
+
+    @Test func onlyWhatIsWatchedForIsReady() throws {
+        let context = try Context()
+        let sender = try Socket(.pair, in: context)
+        let receiver = try Socket(.pair, in: context)
+        try receiver.connect(sender.bind("inproc://watched"))
+        #expect(try sender.send("waiting") == true)
+        var polls = PollSet()
+        let index = polls.add(socket: receiver, readable: false)
+        #expect(try polls.wait(timeoutMs: 0) == 0)
+        polls.watch(index, readable: true, writable: false)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(index), polls.isWritable(index)] == [true, false])
+        polls.watch(index, readable: true, writable: true)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(index), polls.isWritable(index)] == [true, true])
+        polls.watch(index, readable: false, writable: true)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(index), polls.isWritable(index)] == [false, true])
+    }
+
+    @Test func aRemovedPlaceIsSilentAndCanBeTakenAgain() throws {
+        let context = try Context()
+        let event = try EventFD()
+        var polls = PollSet()
+        let gone = polls.add(fileDescriptor: event.fileDescriptor)
+        let kept = polls.add(fileDescriptor: event.fileDescriptor)
+        event.signal()
+        polls.remove(gone)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(gone), polls.isReadable(kept)] == [false, true])
+
+        let socket = try Socket(.dealer, in: context)
+        try socket.bind("inproc://again")
+        let peer = try Socket(.dealer, in: context)
+        try peer.connect("inproc://again")
+        #expect(try peer.send("hello") == true)
+        polls.replace(gone, with: socket)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 2)
+        #expect([polls.isReadable(gone), polls.isReadable(kept)] == [true, true])
+        polls.replace(gone, with: event.fileDescriptor)
+        event.drain()
+        #expect(try polls.wait(timeoutMs: 0) == 0)
+    }
+
+    @Test func anInboxWakesALoopThatSleepsOnSockets() throws {
+        let context = try Context()
+        let socket = try Socket(.router, in: context)
+        try socket.bind("inproc://sleeper")
+        let inbox = try Inbox<Int>()
+        let handle = try Thread.spawn(name: "poster") {
+            for number in 0..<1000 { inbox.post(number) }
+        }
+        var polls = PollSet()
+        polls.add(socket: socket)
+        let wake = polls.add(fileDescriptor: inbox.fileDescriptor)
+        var all: [Int] = []
+        var taken: [Int] = []
+        while all.count < 1000 {
+            try #require(try polls.wait(timeoutMs: deadlineMs) == 1)
+            #expect(polls.isReadable(wake) == true)
+            inbox.takeAll(into: &taken)
+            all += taken
+        }
+        handle.join()
+        #expect(all == Array(0..<1000))
+    }
+
+    @Test func sleepingOnASocketOfAContextThatEndsIsAnError() throws {
+        let context = try Context()
+        let socket = try Socket(.router, in: context)
+        var polls = PollSet()
+        polls.add(socket: socket)
+        context.shutdown()
+        let error = #expect(throws: ZeroMQError.self) { _ = try polls.wait(timeoutMs: deadlineMs) }
+        #expect(error?.code == .terminated)
+    }
+}
