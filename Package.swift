@@ -45,6 +45,7 @@ let package = Package(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

@@ -1,1 +1,46 @@
+// What Linux gives and Swift's Glibc module doesn't. Only thin calls: whatever decides is in Swift.
+//
+// Every function that can fail returns -1 and leaves `errno`, unless it says otherwise.
+// Room for spawn: processes started from here must get an empty signal mask and SIGPIPE's default action back,
+// and their descriptors from 3 on closed.
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// A non-blocking eventfd that is closed on exec.
+int hg_eventfd(void);
+
+/// A pipe, both ends closed on exec; non-blocking ones if `nonblocking` is not 0.
+int hg_pipe(int descriptors[2], int nonblocking);
+
+/// A non-blocking signalfd, closed on exec, for these signals. They must be blocked already.
+int hg_signalfd(const int *signals, size_t count);
+
+/// Reads one signal from a signalfd: its number, or 0 if there is none.
+int hg_signalfd_next(int descriptor);
+
+/// Names the calling thread; the kernel keeps the first 15 bytes.
+void hg_thread_name(const char *name);
+
+/// The calling process gets this signal when the thread that started it ends. `signal` 0: none.
+int hg_parent_death_signal(int signal);
+
+/// Inode and birth time (nanoseconds since 1970) of what is at `path`, symbolic links not followed.
+/// `birth_ns` is 0 where the file system has none.
+int hg_identity(const char *path, uint64_t *inode, int64_t *birth_ns);
+
+/// CRC-32C (Castagnoli). `seed` is 0, or the result for the bytes before: crc(crc(0, a), b) = crc(0, ab).
+/// Uses the processor's instruction where there is one.
+uint32_t hg_crc32c(uint32_t seed, const void *bytes, size_t count);
+
+/// The same by tables alone, on any processor.
+uint32_t hg_crc32c_portable(uint32_t seed, const void *bytes, size_t count);
+
+#ifdef __cplusplus
+}
+#endif

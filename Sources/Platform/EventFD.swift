@@ -1,0 +1,37 @@
+import CPlatform
+import Glibc
+
+/// A descriptor that any thread can make readable, to wake a poll loop.
+public final class EventFD: Sendable {
+    /// Readable from a `signal()` until the next `drain()`. Stays owned by this object.
+    public let fileDescriptor: Int32
+
+    /// Throws if the process is out of descriptors.
+    public init() throws(PlatformError) {
+        fileDescriptor = hg_eventfd()
+        guard fileDescriptor >= 0 else { throw PlatformError(call: "eventfd", number: errno) }
+    }
+
+    deinit { close(fileDescriptor) }
+
+    /// Makes the descriptor readable. Never blocks; any thread.
+    public func signal() {
+        var one: UInt64 = 1
+        while write(fileDescriptor, &one, MemoryLayout<UInt64>.size) < 0 {
+            // EAGAIN: the counter is full, so it is readable anyhow.
+            if errno == EAGAIN { return }
+            precondition(errno == EINTR, "write to an eventfd: errno \(errno)")
+        }
+    }
+
+    /// Takes all signals so far; true if there were any. Never blocks.
+    @discardableResult
+    public func drain() -> Bool {
+        var count: UInt64 = 0
+        while read(fileDescriptor, &count, MemoryLayout<UInt64>.size) < 0 {
+            if errno == EAGAIN { return false }
+            precondition(errno == EINTR, "read of an eventfd: errno \(errno)")
+        }
+        return true
+    }
+}
