@@ -50,18 +50,19 @@ public final class History: @unchecked Sendable {
         storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: HistoryHead? = nil,
         visit: (HistoryRecord) throws(FormatFault) -> Void = { _ in }
     ) throws(JournalError) -> History {
-        let numbers = try disk { try storage.names() }.compactMap(HistoryFormat.fileNumber).sorted()
+        let numbers = try disk(try storage.names()).compactMap(HistoryFormat.fileNumber).sorted()
         for (index, number) in numbers.enumerated() where number != UInt64(index) + 1 {
             throw .damaged(file: HistoryFormat.fileName(UInt64(index) + 1), what: "it is missing")
         }
         var scan = HistoryScan(answered: answered)
         var last: (any StorageFile)?
         for number in numbers {
-            let file = try disk { try storage.open(HistoryFormat.fileName(number), create: false) }
+            let file = try disk(try storage.open(HistoryFormat.fileName(number), create: false))
             try scan.read(file, number: number, isLast: number == numbers.last, visit: visit)
             last = file
         }
-        let file = try last ?? disk { try storage.open(HistoryFormat.fileName(1), create: true) }
+        if last == nil { last = try disk(try storage.open(HistoryFormat.fileName(1), create: true)) }
+        guard let file = last else { preconditionFailure("a file was just opened") }
         let history = History(storage: storage, rotateBytes: rotateBytes, file: file, scan: scan)
         try history.mend(lacksLineFeed: scan.lacksLineFeed)
         try history.reserve.restore()
@@ -79,7 +80,7 @@ public final class History: @unchecked Sendable {
         }
         let end = byteCount
         let file = file
-        if try disk({ try file.byteCount() }) > end { try disk { try file.truncate(to: end) } }
+        if try disk(try file.byteCount()) > end { try disk(try file.truncate(to: end)) }
         if byteCount > 0 {
             try sync()
         } else {
@@ -143,8 +144,7 @@ public final class History: @unchecked Sendable {
             do {
                 try reserve.giveUp()
             } catch {
-                failure = error
-                throw error
+                throw fail(error)
             }
             try write(bytes)
         }
@@ -152,27 +152,24 @@ public final class History: @unchecked Sendable {
 
     private func write(_ bytes: [UInt8]) throws(JournalError) {
         do {
-            try bytes.withUnsafeBytesTyped { (bytes) throws(StorageError) in
-                try file.write([bytes], at: byteCount)
-            }
+            try file.write(bytes, at: byteCount)
         } catch {
+            guard error.kind == .full else { throw fail(.storage(error)) }
             do {
-                guard error.kind == .full else { throw error }
                 try file.truncate(to: byteCount)
             } catch {
-                failure = JournalError(error)
+                throw fail(.storage(error))
             }
-            throw failure ?? .full
+            throw .full
         }
     }
 
     private func sync() throws(JournalError) {
         let file = file
         do {
-            try synced { try file.sync() }
+            try synced(try file.sync())
         } catch {
-            failure = error
-            throw error
+            throw fail(error)
         }
     }
 
@@ -195,8 +192,8 @@ public final class History: @unchecked Sendable {
             guard error == .full else { throw fail(error) }
             // An empty file after this one would make a torn end of this one look like damage.
             do {
-                try disk { try storage.remove(name) }
-                try synced { try storage.syncDirectory() }
+                try disk(try storage.remove(name))
+                try synced(try storage.syncDirectory())
             } catch {
                 throw fail(error)
             }
@@ -208,14 +205,10 @@ public final class History: @unchecked Sendable {
         let header = HistoryFormat.header(file: number, n: head?.n ?? 0, prev: chain)
         let bytes = Array(header.line.utf8)
         let storage = storage
-        try disk {
-            try next.truncate(to: 0)
-            try bytes.withUnsafeBytesTyped { (bytes) throws(StorageError) in try next.write([bytes], at: 0) }
-        }
-        try synced {
-            try next.sync()
-            try storage.syncDirectory()
-        }
+        try disk(try next.truncate(to: 0))
+        try disk(try next.write(bytes, at: 0))
+        try synced(try next.sync())
+        try synced(try storage.syncDirectory())
         file = next
         fileNumber = number
         byteCount = UInt64(bytes.count)

@@ -25,19 +25,28 @@ extension JournalError {
     }
 }
 
-/// Runs calls on the disk.
-func disk<R>(_ calls: () throws(StorageError) -> R) throws(JournalError) -> R {
+/// Makes a call on the disk.
+func disk<R>(_ call: @autoclosure () throws(StorageError) -> R) throws(JournalError) -> R {
     do {
-        return try calls()
+        return try call()
     } catch {
         throw JournalError(error)
     }
 }
 
-/// Runs syncs, whose failure is final.
-func synced(_ calls: () throws(StorageError) -> Void) throws(JournalError) {
+extension StorageFile {
+    /// Writes from `offset` on.
+    func write(_ bytes: [UInt8], at offset: UInt64) throws(StorageError) {
+        try bytes.withUnsafeBufferPointer { (buffer) throws(StorageError) in
+            try write([UnsafeRawBufferPointer(buffer)], at: offset)
+        }
+    }
+}
+
+/// Makes a sync, whose failure is final.
+func synced(_ call: @autoclosure () throws(StorageError) -> Void) throws(JournalError) {
     do {
-        try calls()
+        try call()
     } catch {
         throw .syncFailed(error)
     }

@@ -38,7 +38,7 @@ enum HistoryLines {
             let wanted = min(UInt64(buffer.count - carried), end - position - UInt64(carried))
             let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[carried..<(carried + Int(wanted))])
             let offset = position + UInt64(carried)
-            let count = wanted == 0 ? 0 : try disk { try file.read(into: piece, at: offset) }
+            let count = wanted == 0 ? 0 : try disk(try file.read(into: piece, at: offset))
             guard count > 0 else {
                 guard carried > 0 else { return }
                 let rest = UnsafeRawBufferPointer(rebasing: buffer[..<carried])

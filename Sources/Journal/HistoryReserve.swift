@@ -21,9 +21,7 @@ final class HistoryReserve {
             try file.truncate(to: 0)
             let zeros = [UInt8](repeating: 0, count: 64 << 10)
             for offset in stride(from: 0, to: Self.byteCount, by: zeros.count) {
-                try zeros.withUnsafeBytesTyped { (bytes) throws(StorageError) in
-                    try file.write([bytes], at: UInt64(offset))
-                }
+                try file.write(zeros, at: UInt64(offset))
             }
             // Only zeros are at stake: a sync that finds no room may be forgotten with its file.
             try file.sync()
@@ -32,7 +30,7 @@ final class HistoryReserve {
             try giveUp()
             return
         }
-        try synced { try storage.syncDirectory() }
+        try synced(try storage.syncDirectory())
         isHeld = true
     }
 
@@ -45,13 +43,6 @@ final class HistoryReserve {
             if error.kind == .missing { return }
             throw JournalError(error)
         }
-        try synced { try storage.syncDirectory() }
-    }
-}
-
-extension Array where Element == UInt8 {
-    /// `withUnsafeBytes` with a typed error.
-    func withUnsafeBytesTyped<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-        try withUnsafeBufferPointer { (buffer) throws(E) in try body(UnsafeRawBufferPointer(buffer)) }
+        try synced(try storage.syncDirectory())
     }
 }

@@ -28,13 +28,13 @@ struct HistoryScan {
         fileNumber = number
         byteCount = 0
         index.files.append(HistoryIndex.File(name: name, file: file, firstN: (head?.n ?? 0) + 1))
-        let end = try disk { try file.byteCount() }
+        let end = try disk(try file.byteCount())
         var lineNumber = 0
         try HistoryLines.forEach(
             in: file, name: name, to: end, maxLineBytes: HistoryFormat.maxLineBytes
         ) { line throws(JournalError) in
             lineNumber += 1
-            do {
+            do throws(FormatFault) {
                 try take(line, lineNumber: lineNumber, isLastFile: isLast, visit: visit)
                 return true
             } catch {
