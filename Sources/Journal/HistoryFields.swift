@@ -74,6 +74,12 @@ struct JSONFields {
         try self.init(value)
     }
 
+    init(parsing bytes: [UInt8]) throws(FormatFault) {
+        try self = bytes.withUnsafeBufferPointer { (buffer) throws(FormatFault) in
+            try JSONFields(parsing: UnsafeRawBufferPointer(buffer))
+        }
+    }
+
     /// The host's own replies and configuration lie a few levels deep within its records.
     static let maxNesting = 64
 
