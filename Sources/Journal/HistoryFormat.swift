@@ -127,7 +127,8 @@ enum HistoryFormat {
         }
         guard let state = try state(fields, "state") else { throw FormatFault("`state` is missing") }
         let draft = HistoryDraft(
-            wallMs: wallMs, launch: launch, gate: gate, seq: TransitionSeq(try fields.need("seq", fields.uint)),
+            wallMs: wallMs, launch: launch, gate: gate,
+            seq: TransitionSeq(try fields.need("seq", fields.uint)),
             state: state, previous: try Self.state(fields, "previous"),
             command: try fields.need("command", fields.string),
             through: JournalSeq(try fields.need("through", fields.uint)),

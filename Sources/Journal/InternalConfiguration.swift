@@ -34,7 +34,8 @@ public struct InternalConfiguration: Sendable {
         }
         let byteCount = try disk(try file.byteCount())
         guard byteCount <= UInt64(Self.maxFileBytes) else {
-            throw .damaged(file: Self.fileName, what: "it has \(byteCount) bytes, more than were ever written")
+            throw .damaged(
+                file: Self.fileName, what: "it has \(byteCount) bytes, more than were ever written")
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(byteCount), alignment: 16)
         defer { buffer.deallocate() }

@@ -82,11 +82,13 @@ public struct RecoveredHistory: Hashable, Sendable {
             throw FormatFault("`\(draft.command)` changes no state")
         }
         let transition = Transition(
-            seq: draft.seq, state: draft.state, previous: draft.previous, cause: cause, through: draft.through,
+            seq: draft.seq, state: draft.state, previous: draft.previous, cause: cause,
+            through: draft.through,
             wallMs: draft.wallMs)
         guard lifecycle?.replay(transition) == true else {
             let state = lifecycle?.state.rawValue ?? "nothing"
-            throw FormatFault("`\(draft.command)` to `\(draft.state.rawValue)` does not follow from `\(state)`")
+            throw FormatFault(
+                "`\(draft.command)` to `\(draft.state.rawValue)` does not follow from `\(state)`")
         }
         last = RecordedTransition(transition, draft, extras)
     }

@@ -47,7 +47,9 @@ public struct StateDirectory: ~Copyable {
             let parentPath = String(name.drop { $0 != "/" }.reversed())
             guard !parentPath.isEmpty, parentPath != path else { throw .system(path: path, failed("mkdir")) }
             try create(parentPath)
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system(path: path, failed("mkdir")) }
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                throw .system(path: path, failed("mkdir"))
+            }
         default:
             throw .system(path: path, failed("mkdir"))
         }
