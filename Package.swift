@@ -44,6 +44,9 @@ let package = Package(
         .executableTarget(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
+        .testTarget(
+            name: "HistoryTests", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium"],
+            swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
