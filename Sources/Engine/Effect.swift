@@ -57,8 +57,8 @@ public enum DiskJob: Hashable, Sendable {
     case entry(Entry)
     /// Overwrites or removes everything but the history.
     case purge
-    /// Replaces the internal configuration (JSON text of an object).
-    case configuration(String)
+    /// Replaces the internal configuration, an object.
+    case configuration(JSONValue)
     /// Copies rejected events to the dead letters, before the `done` that follows.
     case deadLetters(collector: String, [Reject])
     /// After a block found no room, every block up to this job fails too, so that no batch overtakes another.
@@ -68,9 +68,9 @@ public enum DiskJob: Hashable, Sendable {
 /// A message for `stream`, the events aside.
 public enum Publication: Hashable, Sendable {
     case state(StateBody)
-    case drain(total: UInt64, remaining: UInt64)
-    case plugin(name: String, change: String, reason: String?)
-    case heartbeat(state: LifecycleState, wallMs: Int64, stateHead: UInt64, eventHead: UInt64)
+    case drain(DrainBody)
+    case plugin(PluginBody)
+    case heartbeat(HeartbeatBody)
 }
 
 /// A query whose answer lies on the disk.

@@ -20,6 +20,7 @@ extension Engine {
                 let members = [JSONValue.Member("configuration", new)]
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
             case .welcome(let peer): welcome(peer, into: &effects)
+            case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
             }
         }
@@ -131,7 +132,7 @@ extension Engine {
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .welcome, .roomAgain: break
+            case .block(_, nil, _), .welcome, .roomAgain, .burial: break
             }
         }
         for waiting in repliesAfterKill {
@@ -183,6 +184,7 @@ extension Engine {
         case .welcome(let peer):
             effects.append(.send(peer, .refused(error)))
             detach(peer, change: nil, reason: nil, into: &effects)
+        case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
         }

@@ -66,7 +66,7 @@ extension Reactor {
 
     /// Cuts the events that the collector asked for out of their blocks.
     private func select(_ slices: [BlockSlice], _ grant: Grant, into delivery: inout Outgoing) throws(ZeroMQError) {
-        let filter = filter(of: grant)
+        guard let filter = filter(of: grant) else { return }
         for slice in slices where slice.stamp.kept {
             do throws(WireError) {
                 try readBuffer.withBytes { (bytes) throws(WireError) in
@@ -75,7 +75,7 @@ extension Reactor {
             } catch {
                 return fail("stored events could not be read", "\(error)")
             }
-            for index in lines.lines.indices where lines.matches(filter, index) {
+            for index in lines.lines.indices where lines.matches(filter, at: index) {
                 let line = lines.lines[index]
                 let start = slice.bytes.lowerBound + Int(line.offset)
                 delivery.take(
@@ -85,9 +85,13 @@ extension Reactor {
         }
     }
 
-    private func filter(of grant: Grant) -> TypeFilter {
+    private func filter(of grant: Grant) -> TypeFilter? {
         if let known = filters[grant.peer], known.types == grant.types { return known.filter }
-        let filter = TypeFilter(grant.types)
+        guard let filter = try? TypeFilter(grant.types) else {
+            // A hello is checked when it is read.
+            fail("a collector's types could not be read", grant.name)
+            return nil
+        }
         filters[grant.peer] = (grant.types, filter)
         return filter
     }
@@ -125,31 +129,25 @@ extension Reactor {
 
     func publish(_ header: StreamHeader, _ publication: Publication) throws(ZeroMQError) {
         writer.reset()
-        let topic: String
+        let topic: StreamTopic
         switch publication {
         case .state(let body):
-            topic = "state"
+            topic = .state
             body.write(into: &writer)
-        case .drain(let total, let remaining):
-            topic = "drain"
-            JSONValue.object([.init("total", .uint(total)), .init("remaining", .uint(remaining))]).write(into: &writer)
-        case .plugin(let name, let change, let reason):
-            topic = "plugin"
-            var members: [JSONValue.Member] = [.init("plugin", .string(name)), .init("change", .string(change))]
-            if let reason { members.append(.init("reason", .string(reason))) }
-            JSONValue.object(members).write(into: &writer)
-        case .heartbeat(let state, let wallMs, let stateHead, let eventHead):
-            topic = "heartbeat"
-            let heads = JSONValue.object([.init("state", .uint(stateHead)), .init("event", .uint(eventHead))])
-            JSONValue.object([
-                .init("state", .string(state.rawValue)), .init("time", .string(Timestamp.format(wallMs))),
-                .init("heads", heads),
-            ]).write(into: &writer)
+        case .drain(let body):
+            topic = .drain
+            body.write(into: &writer)
+        case .plugin(let body):
+            topic = .plugin
+            body.write(into: &writer)
+        case .heartbeat(let body):
+            topic = .heartbeat
+            body.write(into: &writer)
         }
         let body = writer.bytes
         writer.reset()
         header.write(into: &writer)
-        guard try sockets.stream.send(topic, more: true), try sockets.stream.send(writer.bytes, more: true) else {
+        guard try sockets.stream.send(topic.text, more: true), try sockets.stream.send(writer.bytes, more: true) else {
             return
         }
         _ = try sockets.stream.send(body)
@@ -271,16 +269,4 @@ struct Outgoing {
 extension BlockStamp {
     /// How long the gate held these events; nil where they were not gated. Never negative, whatever the clock did.
     func heldMs(_ opening: Opening) -> Int64? { gated ? max(0, opening.wallMs - arrivalMs) : nil }
-}
-
-extension LineBlock {
-    /// Whether the event's type is asked for.
-    func matches(_ filter: TypeFilter, _ index: Int) -> Bool {
-        if let escaped = escapedTypes[index] { return filter.matches(escaped) }
-        let line = lines[index]
-        return withBytes { bytes in
-            let range = Int(line.typeOffset)..<Int(line.typeOffset + line.typeLength)
-            return filter.matches(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        }
-    }
 }

@@ -73,20 +73,19 @@ extension Reactor {
     }
 
     private func answer(_ lookUp: LookUp, _ requester: Requester, _ reply: ControlReply) {
-        var reply = reply
-        do throws(JournalError) {
-            switch lookUp {
-            case .history(let after, let limit):
+        switch lookUp {
+        case .history(let after, let limit):
+            var reply = reply
+            do throws(JournalError) {
                 let lines = try historyReader.read(after: after, limit: limit)
                 reply.members.append(.init("records", .array(lines.map { .raw($0) })))
-            case .deadLetters(let after, let limit):
-                let letters = try journal.deadLetters(after: after, limit: limit)
-                reply.members.append(.init("deadLetters", .array(letters.map { .raw($0) })))
+            } catch {
+                reply.error = WireError(.internalError, "\(error)")
             }
-        } catch {
-            reply.error = WireError(.internalError, "\(error)")
+            effects.append(.reply(requester, reply))
+        case .deadLetters(let after, let limit):
+            journal.listDeadLetters(after: JournalSeq(after), limit: limit, requester, reply)
         }
-        effects.append(.reply(requester, reply))
     }
 
     // MARK: Plugins
@@ -140,11 +139,17 @@ extension Reactor {
         switch job {
         case .record(let record): journal.submit(.history(HistoryDraft(record)), ticket: ticket.raw)
         case .entry(let entry): journal.submit(.entry(entry), ticket: ticket.raw)
-        case .purge: journal.submit(.purge, ticket: ticket.raw)
-        case .configuration(let text): journal.submit(.configuration(text), ticket: ticket.raw)
+        case .purge: journal.purge(ticket: ticket.raw)
+        case .configuration(let object): journal.replaceConfiguration(with: object, ticket: ticket.raw)
         case .deadLetters(let collector, let rejects): bury(rejects, of: collector, ticket)
-        case .resumeBlocks: journal.submit(.resumeBlocks, ticket: ticket.raw)
+        case .resumeBlocks: journal.submit(.resume, ticket: ticket.raw)
         }
+    }
+
+    /// Blanks delivered events that are older than they may be.
+    func erase() {
+        let before = now.wallMs - configuration.eraseAfterMs
+        journal.submit(.erase(through: engine.doneThrough, arrivedBeforeMs: before), ticket: journal.lastTicket)
     }
 
     /// Rejected events are copied out of the journal before the ack lets it forget them.
@@ -164,18 +169,18 @@ extension Reactor {
                 fail("a rejected event could not be read", "\(error)")
             }
         }
-        journal.submit(.deadLetters(letters), ticket: ticket.raw)
+        journal.bury(letters, ticket: ticket.raw)
     }
 
     private func requeue(_ seqs: [UInt64], _ requester: Requester, id: String?) {
-        journal.beginRequeue(seqs.map { JournalSeq($0) }, requester: requester.raw, id: id)
+        journal.beginRequeue(seqs.map { JournalSeq($0) }, requester, id: id)
     }
 
     func take(_ completion: JournalCompletion, now: Now) {
         switch completion {
-        case .done(let ticket): engine.persisted(through: Ticket(ticket), now: now, into: &effects)
-        case .full(let ticket): engine.diskFull(Ticket(ticket), now: now, into: &effects)
-        case .requeue(let result): takeRequeue(result, now: now)
+        case .done(let done): engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
+        case .full(let ticket, _): engine.diskFull(Ticket(ticket), now: now, into: &effects)
+        case .erased(let more): if more { erase() }
         case .failed(let error):
             // Final: nothing more is answered or released. Recovery decides what was written.
             failWaiting()
@@ -197,8 +202,8 @@ extension Reactor {
         exit = .failed("\(message): \(error)")
     }
 
-    private func takeRequeue(_ result: RequeueResult, now: Now) {
-        let requester = Requester(result.requester)
+    func takeRequeue(_ result: RequeueResult, now: Now) {
+        let requester = result.requester
         switch result.outcome {
         case .refused(let error):
             effects.append(.reply(requester, ControlReply(id: result.id, status: engine.status, error: error)))

@@ -13,6 +13,9 @@ import ZeroMQ
 /// What reaches the reactor from other threads.
 enum Note: Sendable {
     case journal(JournalCompletion)
+    /// What a look-up on the journal's thread found.
+    case answer(Requester, ControlReply)
+    case requeue(RequeueResult)
     /// SIGTERM, or whoever embeds the host.
     case stop
 }
@@ -134,6 +137,8 @@ final class Reactor {
         for note in notes {
             switch note {
             case .journal(let completion): take(completion, now: time)
+            case .answer(let requester, let reply): effects.append(.reply(requester, reply))
+            case .requeue(let result): takeRequeue(result, now: time)
             case .stop: engine.stop(restart: false, into: &effects)
             }
             perform()
