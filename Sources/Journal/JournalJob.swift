@@ -27,8 +27,9 @@ public enum JournalCompletion: Sendable {
     /// There was no room: this job, and it alone, was not written. Its block comes back.
     ///
     /// What is built on it must not be written either: a later batch of the same producer would make a lost one
-    /// look like a duplicate. So once a block, a `batch` entry or a history record meets a full disk, all such jobs
-    /// behind it (and a purge) are called `full` as well, up to the next `resume`. Other entries are still written.
+    /// look like a duplicate. So once a block or a `batch` entry meets a full disk, all such jobs behind it are called
+    /// `full` as well, up to the next `resume`. Other entries are still written, and so are history records: closing
+    /// the gate has a reserve, and must not wait for anybody.
     case full(ticket: UInt64, LineBlock?)
     /// An `erase` is done; `more` if there is more to erase.
     case erased(more: Bool)

@@ -1,3 +1,4 @@
+import Lifecycle
 import Platform
 
 /// The thread that owns the log and the history, and syncs.
@@ -6,6 +7,7 @@ import Platform
 public final class JournalThread: Sendable {
     private let queue: BlockingQueue<JournalQueue.Item>
     private let handle: Locked<ThreadHandle?>
+    private let doneThrough: Locked<JournalSeq>
 
     /// Starts it.
     ///
@@ -18,6 +20,7 @@ public final class JournalThread: Sendable {
     ) throws(PlatformError) {
         let queue = BlockingQueue<JournalQueue.Item>(limit: queueLimit)
         self.queue = queue
+        doneThrough = worker.doneThrough
         handle = Locked(
             try Thread.spawn(name: "journal") { Self.run(worker, queue, deliver) })
     }
@@ -33,6 +36,9 @@ public final class JournalThread: Sendable {
     public func submit(_ job: JournalJob, ticket: UInt64) {
         queue.push(JournalQueue.Item(ticket: ticket, job: job))
     }
+
+    /// Events up to here are needed by nobody.
+    public func setDoneThrough(_ seq: JournalSeq) { doneThrough.withLock { $0 = seq } }
 
     /// Finishes what waits, and ends the thread. Nothing may be submitted afterwards.
     public func stop() {

@@ -1,5 +1,6 @@
 import Ledger
 import Lifecycle
+import Platform
 import Wire
 
 /// Does the journal's jobs, a turn at a time, without a thread or a clock of its own.
@@ -11,6 +12,8 @@ public final class JournalWorker: @unchecked Sendable {
     private let log: Log
     private let history: any HistoryAppending
     private let maxCommitBytes: Int
+    /// Events up to here are needed by nobody: segments before it may be used again. Set from any thread.
+    public let doneThrough = Locked(JournalSeq.zero)
     /// Something was not written that later jobs build on.
     private var isRefusing = false
     /// A head that there was no room for in the log: the history may be ahead of it, never behind.
@@ -84,17 +87,16 @@ public final class JournalWorker: @unchecked Sendable {
             drafts.append(draft)
         }
         guard !drafts.isEmpty else { return nil }
-        if !isRefusing {
-            do throws(JournalError) {
-                note(try history.append(drafts))
-                return tickets.last
-            } catch {
-                guard error == .full else { throw error }
-            }
+        do throws(JournalError) {
+            note(try history.append(drafts))
+            return tickets.last
+        } catch {
+            guard error == .full else { throw error }
         }
-        // One by one: what closes the gate may have a reserve, and those before it may just fit.
+        // One by one, as far as they fit. A record may build on the one before it: none is written behind a gap.
+        var isFull = drafts.count == 1
         for (ticket, draft) in zip(tickets, drafts) {
-            if !isRefusing && drafts.count > 1 {
+            if !isFull {
                 do throws(JournalError) {
                     note(try history.append([draft]))
                     continue
@@ -102,7 +104,7 @@ public final class JournalWorker: @unchecked Sendable {
                     guard error == .full else { throw error }
                 }
             }
-            isRefusing = true
+            isFull = true
             completions.append(.full(ticket: ticket, nil))
         }
         return tickets.last
@@ -141,7 +143,7 @@ public final class JournalWorker: @unchecked Sendable {
         if let unnoted { records.insert(.entry(.head(unnoted)), at: 0) }
         guard !records.isEmpty else { return }
         do throws(JournalError) {
-            try log.commit(records)
+            try log.commit(records, doneThrough: doneThrough.withLock { $0 })
             unnoted = nil
             for item in items { item.block.map { returned.append($0) } }
             return
@@ -163,7 +165,7 @@ public final class JournalWorker: @unchecked Sendable {
 
     private func fits(_ record: LogRecord) throws(JournalError) -> Bool {
         do throws(JournalError) {
-            try log.commit([record])
+            try log.commit([record], doneThrough: doneThrough.withLock { $0 })
             return true
         } catch {
             guard error == .full else { throw error }
@@ -181,7 +183,6 @@ public final class JournalWorker: @unchecked Sendable {
             case .block, .entry, .history:
                 preconditionFailure("taken before")
             case .purge:
-                if isRefusing { throw .full }
                 try log.purge()
                 unnoted = nil
             case .erase(let through, let before):
@@ -216,8 +217,8 @@ extension JournalQueue.Item {
     /// Whether later jobs of its kind build on its being written.
     fileprivate var isBuiltOn: Bool {
         switch job {
-        case .block, .entry(.block), .entry(.batch), .history, .purge: true
-        case .entry, .erase, .perform, .resume: false
+        case .block, .entry(.block), .entry(.batch): true
+        case .entry, .history, .purge, .erase, .perform, .resume: false
         }
     }
 }

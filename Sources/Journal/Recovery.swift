@@ -49,12 +49,17 @@ public struct RecoveredHistory: Hashable, Sendable {
             guard let lifecycle, draft.launch == lifecycle.launch else {
                 throw FormatFault("launch \(draft.launch) has not begun")
             }
-            guard draft.through >= through else { throw FormatFault("`through` goes back") }
-            if draft.isTransition { try replay(draft, extras) } else { try note(draft, extras) }
+            if draft.isTransition {
+                // A closing is dated back to when it was read; records beside the transitions may name later events.
+                if let last, draft.through < last.transition.through { throw FormatFault("`through` goes back") }
+                try replay(draft, extras)
+            } else {
+                try note(draft, extras)
+            }
         }
         try settle(draft, extras)
         if let remembered = extras.remembered { memory.add(remembered) }
-        through = draft.through
+        through = max(through, draft.through)
         head = record.head
     }
 
