@@ -53,7 +53,8 @@ import Wire
         let (storage, _) = try Self.rotated()
         storage.files[Self.file(2)] = storage.files[Self.file(3)]
         #expect(
-            World.read(storage).error == .damaged(file: Self.file(2), what: "line 1: its header is that of file 3")
+            World.read(storage).error
+                == .damaged(file: Self.file(2), what: "line 1: its header is that of file 3")
         )
     }
 
@@ -61,10 +62,12 @@ import Wire
         let (storage, _) = try Self.rotated()
         let bytes = storage.bytes(Self.file(2))
         storage.files[Self.file(2)] = MemoryStorage.Contents(Array(bytes.dropLast()))
-        #expect(World.read(storage).error == .damaged(file: Self.file(2), what: "line 3: it has no line feed"))
+        #expect(
+            World.read(storage).error == .damaged(file: Self.file(2), what: "line 3: it has no line feed"))
         storage.files[Self.file(2)] = MemoryStorage.Contents()
         #expect(
-            World.read(storage).error == .damaged(file: Self.file(2), what: "it is empty, and later files follow"))
+            World.read(storage).error
+                == .damaged(file: Self.file(2), what: "it is empty, and later files follow"))
     }
 
     // MARK: Reading
