@@ -179,12 +179,17 @@ public final class DeadLetters: @unchecked Sendable {
             preconditionFailure("only a requeue that was begun is settled")
         }
         settleIntent(intent.seqs, batch: intent.batch)
-        _ = try prepare()
+        try payOwed()
+    }
+
+    /// Writes what is owed. Without room it goes with the next write.
+    private func payOwed() throws(JournalError) {
+        if let failure { throw failure }
+        guard !owed.isEmpty else { return }
         do {
             try write("", lines: 0)
             try compactIfWorthwhile()
         } catch {
-            // The line is owed, and goes with the next write.
             if error != .full { throw error }
         }
     }
@@ -264,6 +269,7 @@ public final class DeadLetters: @unchecked Sendable {
             settleIntent(intent.seqs, batch: intent.batch)
         }
         self.intent = nil
+        try payOwed()
     }
 
     /// Makes the file where there is none, and tells where the next caller's line goes.

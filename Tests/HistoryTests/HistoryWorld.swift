@@ -65,7 +65,9 @@ enum HistoryWorld {
     static func sha256(_ bytes: some Sequence<UInt8>) -> String {
         var state = crypto_hash_sha256_state()
         crypto_hash_sha256_init(&state)
-        for byte in bytes { withUnsafeBytes(of: byte) { _ = crypto_hash_sha256_update(&state, $0.baseAddress, 1) } }
+        for byte in bytes {
+            withUnsafeBytes(of: byte) { _ = crypto_hash_sha256_update(&state, $0.baseAddress, 1) }
+        }
         var digest = [UInt8](repeating: 0, count: 32)
         crypto_hash_sha256_final(&state, &digest)
         return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -116,8 +116,10 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
 
     private func put(_ bytes: [UInt8], _ offset: Int) {
         let end = offset + bytes.count
-        while contents.live.count < end { contents.live.append(0) }
-        contents.live.replaceSubrange(offset..<end, with: bytes)
+        let kept = min(offset, contents.live.count)
+        let gap = [UInt8](repeating: 0, count: offset - kept)
+        let rest = contents.live.dropFirst(end)
+        contents.live = contents.live[..<kept] + gap + bytes + rest
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
@@ -130,7 +132,7 @@ final class MemoryFile: StorageFile, @unchecked Sendable {
     func truncate(to byteCount: UInt64) throws(StorageError) {
         try storage.change("ftruncate", name)
         contents.live = Array(contents.live.prefix(Int(byteCount)))
-        while contents.live.count < Int(byteCount) { contents.live.append(0) }
+        contents.live += [UInt8](repeating: 0, count: Int(byteCount) - contents.live.count)
     }
 
     func sync() throws(StorageError) {
