@@ -14,7 +14,24 @@ public struct Record: Hashable, Sendable {
     public var through: JournalSeq
     public var source: String?
     public var reason: String?
-    public var facts = RecordFacts()
+    public var facts: RecordFacts
+
+    public init(
+        wallMs: Int64, launch: LaunchID, seq: TransitionSeq, state: LifecycleState, previous: LifecycleState?,
+        command: String, through: JournalSeq, source: String? = nil, reason: String? = nil,
+        facts: RecordFacts = RecordFacts()
+    ) {
+        self.wallMs = wallMs
+        self.launch = launch
+        self.seq = seq
+        self.state = state
+        self.previous = previous
+        self.command = command
+        self.through = through
+        self.source = source
+        self.reason = reason
+        self.facts = facts
+    }
 }
 
 /// What a record says beside the transition.

@@ -177,6 +177,9 @@ public struct Engine: Hashable, Sendable {
     /// Bytes of events that are kept, those on their way to the disk included.
     public var queuedBytes: UInt64 { meter.bytes + uncommittedBytes }
 
+    /// Every job is done, those that nobody waits for included.
+    public var isOnDisk: Bool { doneTicket == lastTicket }
+
     /// Nothing waits for the disk.
     public var isIdle: Bool { decision == nil && awaiting.isEmpty }
 

@@ -37,9 +37,10 @@ public struct Boot {
         options: LaunchOptions, now: Now, historyRotateBytes: UInt64 = 64 << 20,
         random: @escaping () -> UInt64
     ) throws(StartError) {
+        var recovered = RecoveredHistory()
+        let loaded: JSONValue
         do throws(JournalError) {
             log = try Log.open(storage: storage, configuration: journal, random: random)
-            var recovered = RecoveredHistory()
             history = try History.open(
                 storage: storage, rotateBytes: historyRotateBytes, answered: log.ledger.head
             ) { (record) throws(FormatFault) in try recovered.apply(record) }
@@ -47,32 +48,26 @@ public struct Boot {
             internalConfiguration = InternalConfiguration(storage: storage)
             if recovered.mustPurge { try Self.purge(log, internalConfiguration, storage) }
             deadLetters = try DeadLetters.open(storage: storage, producers: log.ledger.producers)
-            let start = try Self.lifecycle(recovered, log, history, configuration, options, now, random)
-            let replies: RememberedReplies
-            do throws(WireError) {
-                let rows = start.isNew ? [] : recovered.replies
-                replies = try RememberedReplies(rows, limit: configuration.rememberedReplies)
-            } catch {
-                throw JournalError.damaged(file: "the history", what: "a remembered reply: \(error)")
-            }
-            engine = Engine(
-                Recovered(
-                    lifecycle: start.lifecycle, ledger: log.ledger,
-                    recordedThrough: max(recovered.through, start.lastState.through), lastState: start.lastState.body,
-                    replies: replies, meter: Self.meter(of: log),
-                    configuration: try internalConfiguration.load() ?? .object([])),
-                configuration: configuration, run: Self.name(random), now: now)
+            loaded = try internalConfiguration.load() ?? .object([])
         } catch {
             throw StartError(Self.explain(error))
         }
-        guard start(options) else {
+        let start = try Self.lifecycle(recovered, log, history, options, now, random)
+        let replies: RememberedReplies
+        do throws(WireError) {
+            replies = try RememberedReplies(
+                start.isNew ? [] : recovered.replies, limit: configuration.rememberedReplies)
+        } catch {
             throw StartError(
-                "a launch can't begin in `operating` while \(engine.queuedEventCount) events of the last one are "
-                    + "queued: begin it with --holding, and send startOperation when they may leave")
+                Self.explain(.damaged(file: "the history", what: "a remembered reply can't be read: \(error)")))
         }
+        engine = Engine(
+            Recovered(
+                lifecycle: start.lifecycle, ledger: log.ledger,
+                recordedThrough: max(recovered.through, start.lastState.through), lastState: start.lastState.body,
+                replies: replies, meter: Self.meter(of: log), configuration: loaded),
+            configuration: configuration, run: Self.name(random), now: now)
     }
-
-    private func start(_ options: LaunchOptions) -> Bool { true }
 
     private static func purge(
         _ log: Log, _ configuration: InternalConfiguration, _ storage: any Storage
@@ -93,9 +88,9 @@ public struct Boot {
     }
 
     private static func lifecycle(
-        _ recovered: RecoveredHistory, _ log: Log, _ history: History, _ configuration: EngineConfiguration,
-        _ options: LaunchOptions, _ now: Now, _ random: () -> UInt64
-    ) throws(JournalError) -> Start {
+        _ recovered: RecoveredHistory, _ log: Log, _ history: History, _ options: LaunchOptions, _ now: Now,
+        _ random: () -> UInt64
+    ) throws(StartError) -> Start {
         if let lifecycle = recovered.lifecycle, let last = recovered.last, !recovered.isEnded, !options.newLaunch,
             !options.restored
         {
@@ -106,15 +101,25 @@ public struct Boot {
         let lastSeq = max(log.ledger.lastSeq, recovered.through)
         let released = recovered.releasedThrough(lastAccepted: lastSeq)
         let isOperating = options.isOperating && !options.restored
+        let queued = lastSeq.raw - min(log.ledger.doneThrough, released).raw
+        guard !isOperating || queued == 0 || recovered.mustPurge else {
+            throw StartError(
+                "a launch can't begin in `operating` while \(queued) events of the last one are queued: begin it with "
+                    + "--holding, and send startOperation when they may leave")
+        }
         let (lifecycle, transition) = Lifecycle.begin(
             launch: LaunchID(high: random(), low: random()),
             cause: isOperating ? .initialize : .initializeWithHoldingOperations, through: lastSeq,
             releasedThrough: released, wallMs: now.wallMs)
-        var record = Record(lifecycle, transition)
+        var record = Record(beginning: lifecycle, transition)
         record.facts.releasedThrough = released
         if options.restored { record.reason = "restored" }
-        let head = try history.append([HistoryDraft(record)])
-        try log.commit([.entry(.head(head))], doneThrough: .zero)
+        do throws(JournalError) {
+            let head = try history.append([HistoryDraft(record)])
+            try log.commit([.entry(.head(head))], doneThrough: .zero)
+        } catch {
+            throw StartError(explain(error))
+        }
         let body = StateBody(
             state: transition.state, previous: nil, command: transition.cause.rawValue, reason: record.reason,
             wallMs: transition.wallMs, pending: 0)
@@ -157,7 +162,7 @@ public struct Boot {
     /// 64 bits from libsodium.
     public static func systemRandom() -> UInt64 {
         var value: UInt64 = 0
-        withUnsafeMutableBytes(of: &value) { randombytes_buf($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &value) { if let base = $0.baseAddress { randombytes_buf(base, $0.count) } }
         return value
     }
 }
@@ -173,7 +178,7 @@ extension StateBody {
 
 extension Record {
     /// A launch's beginning.
-    init(_ lifecycle: Lifecycle, _ transition: Transition) {
+    public init(beginning lifecycle: Lifecycle, _ transition: Transition) {
         self.init(
             wallMs: transition.wallMs, launch: lifecycle.launch, seq: transition.seq, state: transition.state,
             previous: nil, command: transition.cause.rawValue, through: transition.through, source: nil, reason: nil)

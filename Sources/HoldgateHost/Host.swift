@@ -96,7 +96,7 @@ public final class Host: Sendable {
                 }
             }
             effects.removeAll()
-            if engine.isIdle, journal.lastTicket == engine.doneTicket.raw { return engine }
+            if engine.isIdle, engine.isOnDisk { return engine }
             _ = try polls.wait(timeoutMs: -1)
             inbox.takeAll(into: &notes)
             for note in notes {
@@ -127,7 +127,7 @@ public final class Host: Sendable {
         let held = Locked<Running?>(Running(reactor: reactor, directory: directory))
         thread = Locked(
             try Thread.spawn(name: "reactor") {
-                let running = held.withLock { (running: inout Running?) -> sending Running? in running.take() }
+                var running = held.withLock { (running: inout Running?) -> sending Running? in running.take() }
                 let exit = running?.run() ?? .stopped
                 result.withLock { $0 = exit }
                 ended.signal()
@@ -147,14 +147,20 @@ public final class Host: Sendable {
 
 /// What lives on the reactor's thread, in the order in which it ends.
 struct Running: ~Copyable {
-    let reactor: Reactor
+    private var reactor: Reactor?
     /// Locked until everything else has ended.
-    let directory: StateDirectory
+    private let directory: StateDirectory
 
-    consuming func run() -> HostExit {
-        let exit = reactor.run()
-        reactor.journal.stop()
-        reactor.closeSockets()
+    init(reactor: Reactor, directory: consuming StateDirectory) {
+        self.reactor = reactor
+        self.directory = directory
+    }
+
+    mutating func run() -> HostExit {
+        let exit = reactor?.run() ?? .stopped
+        reactor?.journal.stop()
+        // Closes the sockets; what was answered still goes out.
+        reactor = nil
         return exit
     }
 }

@@ -80,10 +80,18 @@ final class JournalClient {
         let deadLetters = deadLetters
         perform { () throws(JournalError) in
             var reply = reply
-            let letters = deadLetters.list(after: after, limit: limit)
-            reply.members.append(.init("deadLetters", .array(letters.map(\.value))))
+            let letters = try deadLetters.list(after: after, limit: limit)
+            reply.members.append(.init("deadLetters", .array(letters.map(Self.row))))
             return .answer(requester, reply)
         }
+    }
+
+    private static func row(_ letter: DeadLetter) -> JSONValue {
+        .object([
+            .init("seq", .uint(letter.seq.raw)), .init("collector", .string(letter.collector)),
+            .init("reason", .string(letter.reason)), .init("time", .string(Timestamp.text(ms: letter.wallMs))),
+            .init("event", .raw(letter.event)),
+        ])
     }
 
     /// Reads dead letters back; nothing is moved before their block is committed.

@@ -197,6 +197,13 @@ extension Reactor {
         perform()
     }
 
+    private func rescan(_ bytes: [UInt8], into block: LineBlock) throws(WireError) {
+        block.reset(capacity: bytes.count)
+        block.withMutableCapacity { $0.copyBytes(from: bytes) }
+        block.byteCount = bytes.count
+        try scanner.rescan(block)
+    }
+
     func fail(_ message: String, _ error: String) {
         log.log(.error, message, [.init("error", .string(error))])
         exit = .failed("\(message): \(error)")
@@ -211,7 +218,7 @@ extension Reactor {
             let block = blocks.spare()
             let bytes = Array(lines.map { $0 + "\n" }.joined().utf8)
             do throws(WireError) {
-                try bytes.withUnsafeBytes { (raw) throws(WireError) in try scanner.rescan(bytes: raw, into: block) }
+                try rescan(bytes, into: block)
             } catch {
                 blocks.giveBack(block)
                 journal.abandonRequeue(batch)

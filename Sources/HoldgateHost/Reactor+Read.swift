@@ -154,16 +154,14 @@ extension Reactor {
             return engine.receiveInvalid(
                 WireError(.invalidMessage, "a plugin's message begins with a JSON frame"), from: peer, into: &effects)
         }
-        let decoded = message.withBytes(index) { bytes -> Result<PluginMessage, WireError> in
-            Result { () throws(WireError) in
-                try PluginMessage.decode(bytes, with: parser, limits: configuration.wireLimits)
+        do throws(WireError) {
+            let value = try message.withBytes(index) { (bytes) throws(WireError) in
+                try PluginMessage.parse(bytes, with: parser)
             }
-        }
-        switch decoded {
-        case .success(let value):
             if case .hello = value { filters[peer] = nil }
             engine.receive(value, from: peer, now: now, into: &effects)
-        case .failure(let error): engine.receiveInvalid(error, from: peer, into: &effects)
+        } catch {
+            engine.receiveInvalid(error, from: peer, into: &effects)
         }
     }
 

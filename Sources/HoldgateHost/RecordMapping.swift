@@ -50,9 +50,9 @@ extension RememberedReplies {
         let common: Set<String> = ["v", "id", "ok", "state", "isOperating", "seq", "launch"]
         for row in rows {
             let bytes = Array(row.reply.utf8)
-            let decoded = try bytes.withUnsafeBytes { (raw) throws(WireError) in
-                try DecodedReply.parse(raw, with: parser)
-            }
+            let decoded = try bytes.withUnsafeBytes { raw in
+                Result { () throws(WireError) in try DecodedReply.parse(raw, with: parser) }
+            }.get()
             let members = (decoded.members.asMembers ?? []).filter { !common.contains($0.name) }
             remember(
                 Key(source: row.source, key: row.key),

@@ -140,6 +140,7 @@ enum RecordCodec {
         case .policy: 1
         case .aged: 2
         case .killed: 3
+        case .unwritten: 4
         }
     }
 
