@@ -59,9 +59,6 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
-        .testTarget(
-            name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire"],
-            swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6],

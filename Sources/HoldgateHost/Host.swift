@@ -56,7 +56,7 @@ public final class Host: Sendable {
         do {
             let context = try Context(ioThreads: configuration.ioThreads)
             let engine = try Self.settle(boot.engine, client, inbox, log)
-            let sockets = try Sockets(configuration, in: context, inbox: inbox.fileDescriptor)
+            let sockets = try Sockets.bound(configuration, in: context, inbox: inbox.fileDescriptor)
             let reactor = Reactor(
                 configuration: configuration, log: log, context: context, sockets: sockets, engine: engine,
                 journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader)
@@ -113,7 +113,7 @@ public final class Host: Sendable {
     }
 
     private init(
-        _ reactor: sending Reactor, _ inbox: Inbox<Note>, _ directory: consuming StateDirectory
+        _ reactor: Reactor, _ inbox: Inbox<Note>, _ directory: consuming StateDirectory
     ) throws {
         let bound = reactor.sockets.bound
         endpoints = Endpoints(control: bound.control, stream: bound.stream, ingest: bound.ingest, plugin: bound.plugin)
@@ -127,7 +127,7 @@ public final class Host: Sendable {
         let held = Locked<Running?>(Running(reactor: reactor, directory: directory))
         thread = Locked(
             try Thread.spawn(name: "reactor") {
-                var running = held.withLock { (running: inout Running?) -> sending Running? in running.take() }
+                var running = held.withLock { $0.take() }
                 let exit = running?.run() ?? .stopped
                 result.withLock { $0 = exit }
                 ended.signal()
@@ -146,7 +146,7 @@ public final class Host: Sendable {
 }
 
 /// What lives on the reactor's thread, in the order in which it ends.
-struct Running: ~Copyable {
+struct Running: ~Copyable, Sendable {
     private var reactor: Reactor?
     /// Locked until everything else has ended.
     private let directory: StateDirectory

@@ -30,7 +30,9 @@ public enum HostExit: Hashable, Sendable {
 }
 
 /// Owns every socket and the engine; runs on one thread, which is the only one that touches it.
-final class Reactor {
+///
+/// Made by whoever starts the host and handed to that thread, which makes `@unchecked Sendable` true.
+final class Reactor: @unchecked Sendable {
     let configuration: Configuration
     let log: Logger
     let context: Context

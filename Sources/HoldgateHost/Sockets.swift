@@ -28,34 +28,53 @@ struct Sockets: ~Copyable {
     var ingest: Socket
     var plugin: Socket
     var stream: Socket
-    var polls = PollSet()
+    var polls: PollSet
     private(set) var bound: Bound
     /// Plugins that send an empty frame ahead get one ahead.
     private var delimited: Set<PeerID> = []
 
-    init(
+    /// Makes and binds all four.
+    static func bound(
         _ configuration: Configuration, in context: Context, inbox fileDescriptor: Int32
-    ) throws(ZeroMQError) {
-        self.context = context
-        limits = configuration.wireLimits
-        heartbeatMs = Int(configuration.engine.heartbeatMs)
-        windowMessages = configuration.engine.maxWindowMessages
-        control = try Self.router(context, limits, heartbeatMs)
+    ) throws(ZeroMQError) -> Sockets {
+        let limits = configuration.wireLimits
+        let heartbeatMs = Int(configuration.engine.heartbeatMs)
+        let windowMessages = configuration.engine.maxWindowMessages
+        let control = try router(context, limits, heartbeatMs)
         try control.set(.routerHandover(true))
-        ingest = try Self.router(context, limits, heartbeatMs)
+        let ingest = try router(context, limits, heartbeatMs)
         try ingest.set(.routerHandover(true))
-        plugin = try Self.pluginSocket(context, limits, heartbeatMs, windowMessages)
-        stream = try Self.streamSocket(context, heartbeatMs)
-        bound = Bound(control: [], stream: [], ingest: [], plugin: [])
-        bound.control = try Self.bind(control, configuration.control)
-        bound.ingest = try Self.bind(ingest, configuration.ingest)
-        bound.plugin = try Self.bind(plugin, configuration.plugin)
-        bound.stream = try Self.bind(stream, configuration.stream)
+        let plugin = try pluginSocket(context, limits, heartbeatMs, windowMessages)
+        let stream = try streamSocket(context, heartbeatMs)
+        let bound = Bound(
+            control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
+            ingest: try bind(ingest, configuration.ingest), plugin: try bind(plugin, configuration.plugin))
+        var polls = PollSet()
         polls.add(socket: control)
         polls.add(socket: ingest)
         polls.add(socket: plugin)
         polls.add(socket: stream)
         polls.add(fileDescriptor: fileDescriptor)
+        return Sockets(
+            context: context, limits: limits, heartbeatMs: heartbeatMs, windowMessages: windowMessages,
+            control: control, ingest: ingest, plugin: plugin, stream: stream, polls: polls, bound: bound)
+    }
+
+    private init(
+        context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int, control: consuming Socket,
+        ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket, polls: consuming PollSet,
+        bound: Bound
+    ) {
+        self.context = context
+        self.limits = limits
+        self.heartbeatMs = heartbeatMs
+        self.windowMessages = windowMessages
+        self.control = control
+        self.ingest = ingest
+        self.plugin = plugin
+        self.stream = stream
+        self.polls = polls
+        self.bound = bound
     }
 
     private static func bind(_ socket: borrowing Socket, _ addresses: [String]) throws(ZeroMQError) -> [String] {

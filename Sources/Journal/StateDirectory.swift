@@ -6,7 +6,7 @@ import Wire
 ///
 /// `lock` holds the process id of the host that has it, `identity` the inode and birth time of itself: a directory
 /// that was copied has another. A snapshot of the block device can't be told from the original.
-public struct StateDirectory: ~Copyable {
+public struct StateDirectory: ~Copyable, Sendable {
     public let path: String
     private let lock: Int32
 
