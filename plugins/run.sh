@@ -1,7 +1,7 @@
 #!/bin/bash
 # A host and both bundled plugins, each a process of its own, until Ctrl-C or until one of them ends.
 #
-# State, events and log lie under $HOLDGATE_RUN_DIR (.build/run). Addresses and settings can be given as HOLDGATE_…
+# State and events lie under $HOLDGATE_RUN_DIR (.build/run). Addresses and settings can be given as HOLDGATE_…
 # variables, as for `holdgate serve`; arguments go to `holdgate serve`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +10,7 @@ bin=$PWD/.build/release
 run=${HOLDGATE_RUN_DIR:-.build/run}
 mkdir -p "$run/events"
 ready=$run/ready.json
+fifo=$run/ready.$$.fifo
 
 host= collector= logger=
 
@@ -20,16 +21,17 @@ stop() {
         kill -TERM "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
-    rm -f "$ready"
+    rm -f "$fifo"
+    if [[ -n $collector ]]; then rm -f "$ready"; fi
 }
 trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 0' INT TERM
 
-# The host's standard output carries one line, once everything is bound.
-coproc hostOut { exec "$bin/holdgate" serve --state-dir "$run/state" "$@"; }
-host=$hostOut_PID
-if ! read -r line <&"${hostOut[0]}"; then
+# The host writes one line, once everything is bound; a host that can't start closes its output unwritten.
+mkfifo "$fifo"
+"$bin/holdgate" serve --state-dir "$run/state" "$@" >"$fifo" &
+host=$!
+if ! read -r line <"$fifo"; then
     status=0
     wait "$host" || status=$?
     host=
