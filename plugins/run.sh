@@ -6,6 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# The host takes every HOLDGATE_ variable for one of its keys.
+export -n HOLDGATE_RUN_DIR 2>/dev/null || true
+
 bin=$PWD/.build/release
 run=${HOLDGATE_RUN_DIR:-.build/run}
 mkdir -p "$run/events"
