@@ -280,24 +280,42 @@ class Message:
 
 
 class Subscriber:
-    """A SUB socket. It is known to be subscribed once a snapshot or a heartbeat has come: see `joined`."""
+    """A SUB socket.
+
+    Each subscription to `state` brings a snapshot, after all that was published before it: that tells when a
+    subscription is served, and when everything published so far has come.
+    """
 
     def __init__(self, host, *topics):
         self.socket = host.socket(zmq.SUB, "stream")
         self.topics = topics
-        for topic in {*topics, "heartbeat"}:
+        for topic in topics:
             self.socket.subscribe(topic)
 
     def joined(self):
-        """Waits until the subscription is served; returns self. What came before the first heartbeat is dropped."""
-        self.until("heartbeat")
+        """Waits until the subscriptions are served; returns self. What came until then is dropped."""
+        self.rest()
         return self
 
-    def next(self):
-        """The next message that isn't a heartbeat nobody asked for."""
+    def rest(self):
+        """What was published until now, the snapshot that shows so left out."""
+        self.socket.subscribe("state")
+        result = []
         while True:
             message = Message(receive(self.socket))
-            if message.topic != "heartbeat" or "heartbeat" in self.topics:
+            if message.topic == "state" and message.body.get("snapshot"):
+                return result
+            if self.wanted(message):
+                result.append(message)
+
+    def wanted(self, message):
+        return any(message.topic.startswith(topic) for topic in self.topics)
+
+    def next(self):
+        """The next message that was asked for; snapshots are left out."""
+        while True:
+            message = Message(receive(self.socket))
+            if self.wanted(message) and not message.body.get("snapshot"):
                 return message
 
     def until(self, topic, **body):
@@ -307,17 +325,6 @@ class Subscriber:
             message = Message(receive(self.socket, max(0.0, deadline - time.monotonic())))
             if message.topic == topic and all(message.body.get(name) == value for name, value in body.items()):
                 return message
-
-    def rest(self):
-        """What came until the second heartbeat from now: whatever was published meanwhile is in it."""
-        result, beats = [], 0
-        while beats < 2:
-            message = Message(receive(self.socket))
-            if message.topic == "heartbeat":
-                beats += 1
-            else:
-                result.append(message)
-        return result
 
     def close(self):
         self.socket.close()
