@@ -21,7 +21,7 @@ def test_every_reply_says_where_the_gate_is(shared):
     }
 
 
-@pytest.mark.parametrize("id", [0, -7, 1.5, "text", "ü\u20ac\n\"", True, None, "x" * 126])
+@pytest.mark.parametrize("id", [0, -7, 1.5, "text", "ü\u20ac\n\"", True, "x" * 126])
 def test_the_id_is_echoed(shared, id):
     assert shared.ok("ping", id=id)["id"] == id
 

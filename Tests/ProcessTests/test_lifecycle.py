@@ -1,10 +1,11 @@
 """Section 2: the table in docs/protocol.md, cell by cell, over the wire."""
 
+import json
 import re
 
 import pytest
 
-from holdgate import ROOT
+from holdgate import NoReady, ROOT, event
 
 COMMANDS = {"startOperation": "startOperation", "holdOperation": "holdOperation", "kill": "kill"}
 
@@ -90,7 +91,6 @@ def test_a_launch_begins_on_hold_by_default(hosts):
 
 @pytest.mark.parametrize("flags", [["--operating", "--holding"], ["--sideways"], ["extra"], ["--state-dir"]])
 def test_flags_that_make_no_sense_are_a_usage_error(hosts, flags):
-    from holdgate import NoReady
     with pytest.raises(NoReady) as caught:
         hosts(*flags)
     assert caught.value.status == 2 and caught.value.stderr
@@ -118,7 +118,6 @@ def test_end_launch_with_restart_begins_the_next_one_in_the_same_process(hosts):
     pid, first = host.process.pid, host.launch
     host.ok("endLaunch", restart=True)
     line = host.process.stdout.readline()
-    import json
     host.ready = json.loads(line)
     assert host.ready["pid"] == pid and host.ready["launch"] != first
     assert host.state()["seq"] == 1
@@ -140,7 +139,6 @@ def test_new_launch_begins_anew_and_a_plain_restart_does_not(operating):
 
 
 def test_a_new_launch_may_not_begin_open_over_a_queue(held):
-    from holdgate import NoReady, event
     collector = held.collector()
     held.accept([event(1)])
     held.stop()
