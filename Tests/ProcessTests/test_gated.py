@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdgate import Producer, error_code, event, events
+from holdgate import Producer, error_code, event, events, numbers, wait_until
 
 
 def ids(batch):
@@ -140,8 +140,7 @@ def test_queued_events_grow_too_old(hosts):
     host = hosts("--holding", gatedMaxAgeMs=100)
     collector = host.collector()
     host.accept([event(1)])
-    while host.state()["gated"]:
-        pass
+    wait_until(lambda: host.state()["gated"] == 0, "the queued event to grow too old")
     host.ok("startOperation")
     host.accept([event(2)])
     assert ids(collector.take(1)) == ["e2"]
@@ -161,4 +160,4 @@ def test_after_the_reply_to_a_hold_nothing_read_later_is_released(operating):
 
 def numbers_held(delivery):
     assert all(ms >= 0 for _, _, ms in delivery.header["held"])
-    return [seq for first, count, _ in delivery.header["held"] for seq in range(first, first + count)]
+    return numbers(delivery.header["held"])

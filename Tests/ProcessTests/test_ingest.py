@@ -48,13 +48,6 @@ class TestTaken:
         assert reply["accepted"] == 4
         assert [each["id"] for _, each in collector.events(4)] == ["e1", "e2", "e3", "e4"]
 
-    def test_objects_may_stand_on_one_line(self, shared):
-        assert shared.ingest_raw(good(1) + " " + good(2)).get("ok") in (True, False)
-
-    def test_nothing_at_all_is_accepted_as_nothing_or_refused(self, shared):
-        reply = shared.ingest_raw("{}", "")
-        assert reply.get("accepted", 0) == 0
-
     def test_cloud_events_attributes_pass(self, operating):
         collector = operating.collector()
         full = event(1, subject="s", time="2026-03-01T12:00:00.123456789+02:00", datacontenttype="text/plain",
@@ -85,7 +78,8 @@ class TestRefused:
         assert shared.accept([event(0)])["last"] == before + 1
 
     @pytest.mark.parametrize("text", [
-        "nonsense", "[]", "[" + good(1) + "]", '"text"', "7", "null", '{"specversion":"1.0",', "{}}",
+        "nonsense", "[]", "[" + good(1) + "]", '"text"', "7", "null", '{"specversion":"1.0",', good(8) + "}",
+        good(8) + " " + good(9),
         '{"specversion":"1.0","id":"1","id":"2","source":"/s","type":"t"}',
     ])
     def test_text_that_is_no_event_counts_as_the_event_at_its_place(self, shared, text):
@@ -95,6 +89,11 @@ class TestRefused:
     def test_the_index_runs_over_all_frames(self, shared):
         reply = shared.ingest_raw("{}", good(1) + "\n" + good(2), "", good(3) + "\n{}")
         assert reply["error"]["index"] == 3
+
+    def test_a_message_without_any_event_takes_nothing(self, shared):
+        before = shared.accept([event(0)])["last"]
+        assert shared.ingest_raw("{}", "\n").get("accepted", 0) == 0
+        assert shared.accept([event(0)])["last"] == before + 1
 
     def test_two_events_frames_without_a_header_are_refused(self, shared):
         assert error_code(shared.ingest_raw(good(1), good(2))) == "invalidMessage"
