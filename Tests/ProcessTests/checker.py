@@ -3,9 +3,9 @@
 
 usage: checker.py --files DIR --history FILE…      (history files in the order in which they were written)
 
-Takes file-collector's files (`events-*.ndjson`, and a `.receipts` beside each) and the host's history, and nothing of the
-host's code. It verifies the history's chain of hashes, that the receipts cover each file's bytes without a gap, that no seq
-came twice, and that each event was released under an opening and accepted before the gate closed again.
+Takes file-collector's files (`events-*.ndjson`, and a `.receipts` beside each) and the host's history, and nothing of
+the host's code. It verifies the history's chain of hashes, that the receipts cover each file's bytes without a gap, that
+no seq came twice, and that each event was released under an opening and accepted before the gate closed again.
 """
 
 import argparse

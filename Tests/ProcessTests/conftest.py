@@ -25,6 +25,20 @@ def hosts(request):
 
 
 @pytest.fixture
+def file_collectors():
+    """Starts file-collectors: `file_collectors(host)`."""
+    started = []
+
+    def start(host):
+        started.append(holdgate.FileCollector(host))
+        return started[-1]
+
+    yield start
+    for collector in started:
+        collector.close()
+
+
+@pytest.fixture
 def operating(hosts):
     """A fresh host whose gate is open."""
     return hosts("--operating")

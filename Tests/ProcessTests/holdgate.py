@@ -30,7 +30,7 @@ context = zmq.Context()
 
 
 def environment(**keys):
-    """The environment without any HOLDGATE_ variable but those of `keys` (drainTimeoutMs → HOLDGATE_DRAIN_TIMEOUT_MS)."""
+    """The environment with no HOLDGATE_ variable but those of `keys` (drainTimeoutMs: HOLDGATE_DRAIN_TIMEOUT_MS)."""
     result = {name: value for name, value in os.environ.items() if not name.startswith("HOLDGATE_")}
     for name, value in keys.items():
         snake = re.sub(r"([A-Z])", r"_\1", name).upper()
@@ -83,6 +83,7 @@ class Host:
         base = ROOT / ".build/process-tests"
         base.mkdir(parents=True, exist_ok=True)
         self.base = pathlib.Path(directory or tempfile.mkdtemp(dir=base))
+        self.base.mkdir(exist_ok=True)
         self.dir = self.base / "state"
         self.stderr_path = self.base / "stderr.log"
         self.keys = keys
@@ -421,6 +422,54 @@ class Collector:
 
     def close(self):
         self.socket.close()
+
+
+class FileCollector:
+    """The bundled plugin, as a process of its own."""
+
+    def __init__(self, host):
+        self.files = host.base / "events"
+        self.files.mkdir(exist_ok=True)
+        self.host = host
+        self.process = None
+        self.start()
+
+    def start(self):
+        command = [str(BIN / "file-collector"), "--plugin", self.host.address("plugin"), "--dir", str(self.files)]
+        with open(self.host.base / "file-collector.log", "ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())
+
+    def kill9(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.kill9()
+
+    def lines(self):
+        """Every whole line that is in the files, in order."""
+        result = []
+        for path in sorted(self.files.glob("events-*.ndjson")):
+            data = path.read_bytes()
+            result += data[:data.rfind(b"\n") + 1].splitlines()
+        return result
+
+    def wait_for(self, count):
+        wait_until(lambda: len(self.lines()) >= count, f"{count} events in {self.files}")
+
+
+def run_command(host, *arguments, stdin=None, **keys):
+    """Runs a client command of the binary against `host`; returns the finished process."""
+    endpoints = {name: host.address(name) for name in ENDPOINTS} if host else {}
+    return subprocess.run(
+        [str(BIN / "holdgate"), *arguments], input=stdin, capture_output=True, text=True, timeout=PATIENCE,
+        env=environment(**{**endpoints, **keys}))
 
 
 class Producer:

@@ -1,6 +1,6 @@
 """A collector in a process of its own, for tests that stop it. usage: stopped_collector.py ADDRESS NAME
 
-Prints a line for each message that it receives: the seqs of a `deliver`, or the type of any other. It acknowledges nothing.
+Prints a line for each message that it receives: its type, and the seqs of a `deliver`. It acknowledges nothing.
 """
 
 import json

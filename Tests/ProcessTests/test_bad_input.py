@@ -171,7 +171,7 @@ def test_bad_plugin_messages(world, attached):
         socket.send(message)
         socket.send_multipart([message, b"x", b"y"])
         socket.send_multipart([b"", message])
-        assert socket.poll(20_000) or message == b'{"type":"bye"}', message
+        assert message == b'{"type":"bye"}' or socket.poll(20_000), message
         socket.close()
 
 
