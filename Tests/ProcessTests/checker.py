@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that no event left while the gate was closed, from evidence alone.
 
-usage: checker.py --files DIR --history FILE…      (history files in the order in which they were written)
+usage: checker.py --files DIR --history FILE…   (the history's files, oldest first)
 
 Takes file-collector's files (`events-*.ndjson`, and a `.receipts` beside each) and the host's history, and nothing of
 the host's code. It verifies the history's chain of hashes, that the receipts cover each file's bytes without a gap, that
@@ -21,19 +21,19 @@ class Wrong(Exception):
 
 def history_records(paths):
     """Every record of the history, in order; raises Wrong where the chain doesn't hold."""
-    last, records = None, []
+    hash, n, records = "0" * 64, 0, []
     for path in paths:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             record = json.loads(line)
-            if number == 1 and "n" not in record:       # the line that names the file's format
-                continue
+            is_header = "format" in record      # a file's first line: in the chain, with the number of the record before
             digest = hashlib.sha256(line[:line.rindex(b',"hash"')]).hexdigest()
             if digest != record["hash"]:
                 raise Wrong(f"{path}:{number}: its hash is not that of its bytes")
-            if last and (record["prev"], record["n"]) != (last["hash"], last["n"] + 1):
-                raise Wrong(f"{path}:{number}: it does not follow record {last['n']}")
-            last = record
-            records.append(record)
+            if (record["prev"], record["n"]) != (hash, n if is_header else n + 1):
+                raise Wrong(f"{path}:{number}: it does not follow record {n}")
+            hash, n = digest, record["n"]
+            if not is_header:
+                records.append(record)
     return records
 
 

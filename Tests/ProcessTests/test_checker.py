@@ -18,21 +18,24 @@ class World:
     def __init__(self, path):
         self.files = path
         self.history = path / "history.ndjson"
-        self.history.write_text('{"format":"holdgate-history","version":1}\n')
         self.hash, self.n, self.offset = "0" * 64, 0, 0
+        self.append({"format": "holdgate-history", "version": 1, "file": 1, "n": 0})
         self.events = path / "events-00000001.ndjson"
         self.receipts = path / "events-00000001.receipts"
         self.events.touch()
         self.receipts.touch()
 
-    def record(self, seq, state, command, through, **more):
-        self.n += 1
-        body = json.dumps({
-            "n": self.n, "time": "", "launch": LAUNCH, "gate": [], "seq": seq, "state": state, "command": command,
-            "through": through, **more, "prev": self.hash}, separators=(",", ":"))[:-1]
+    def append(self, members):
+        body = json.dumps({**members, "prev": self.hash}, separators=(",", ":"))[:-1]
         self.hash = hashlib.sha256(body.encode()).hexdigest()
         with self.history.open("a") as file:
             file.write(f'{body},"hash":"{self.hash}"}}\n')
+
+    def record(self, seq, state, command, through, **more):
+        self.n += 1
+        self.append({
+            "n": self.n, "time": "", "launch": LAUNCH, "gate": [], "seq": seq, "state": state, "command": command,
+            "through": through, **more})
 
     def deliver(self, ranges, under, launch=LAUNCH):
         block = "".join(f'{{"seq":{seq}}}\n' for seq in checker.numbers(ranges))
@@ -96,11 +99,22 @@ def test_a_kill_closes_too(world):
 @pytest.mark.parametrize("change", [
     lambda text: text.replace('"through":10', '"through":20'),
     lambda text: "".join(line for line in text.splitlines(True) if '"n":3' not in line),
+    lambda text: "".join(line for line in text.splitlines(True) if "format" not in line),
 ])
 def test_a_changed_history_is_found(world, change):
     world.history.write_text(change(world.history.read_text()))
     with pytest.raises(checker.Wrong):
         world.check()
+
+
+def test_the_chain_goes_on_in_the_next_file(world):
+    first, world.history = world.history, world.history.with_name("history-2.ndjson")
+    world.append({"format": "holdgate-history", "version": 1, "file": 2, "n": world.n})
+    world.record(5, "holdRequested", "holdOperation", 11)
+    world.deliver([[11, 1]], [[11, 1, 4]])
+    assert checker.check(world.files, [first, world.history]) == 11
+    with pytest.raises(checker.Wrong, match="does not follow"):
+        checker.check(world.files, [world.history])
 
 
 def test_bytes_without_a_receipt_are_found(world):

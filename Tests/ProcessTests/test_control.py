@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdgate import error_code
+from holdgate import error_code, events
 
 COMMANDS = {
     "startOperation", "holdOperation", "kill", "initialize", "initializeWithHoldingOperations", "endLaunch", "state",
@@ -145,9 +145,12 @@ def test_the_history_is_read_in_pages(operating):
     assert operating.ok("history", after=everything[-1]["n"], limit=2)["records"] == []
 
 
-def test_stats_are_numbers_under_names(shared):
-    stats = shared.ok("stats")
-    assert any(isinstance(value, (int, float, dict)) for name, value in stats.items() if name not in ("v", "id", "seq"))
+def test_stats_count(operating):
+    before = operating.ok("stats")["stats"]
+    operating.accept(events(1, 7))
+    after = operating.ok("stats")["stats"]
+    assert after["eventsAccepted"] == before["eventsAccepted"] + 7
+    assert all(isinstance(value, (int, float)) for value in after.values())
 
 
 def test_json_may_be_spaced_and_escaped_as_json_allows(shared):

@@ -188,7 +188,7 @@ class TestDurable:
         operating.collector().send("bye")
         again = Collector(operating)
         again.say_hello(durable=False)
-        assert again.expect("refused")["error"]["code"] == "conflict"
+        assert again.expect("refused")["error"]["code"] == "invalidArgument"
 
 
 class TestPassing:
