@@ -3,8 +3,8 @@
 
 usage: checker.py --files DIR --history FILE…   (the history's files, oldest first)
 
-Takes file-collector's files (`events-*.ndjson`, and a `.receipts` beside each) and the host's history, and nothing of
-the host's code. It verifies the history's chain of hashes, that the receipts cover each file's bytes without a gap, that
+Takes file-collector's files (`events-*.ndjson`, a `.receipts` beside each) and the host's history, and nothing of the
+host's code. It verifies the history's chain of hashes, that the receipts cover each file's bytes without a gap, that
 no seq came twice, and that each event was released under an opening and accepted before the gate closed again.
 """
 
@@ -25,7 +25,7 @@ def history_records(paths):
     for path in paths:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             record = json.loads(line)
-            is_header = "format" in record      # a file's first line: in the chain, with the number of the record before
+            is_header = "format" in record      # a file's first line: in the chain, numbered as the record before
             digest = hashlib.sha256(line[:line.rindex(b',"hash"')]).hexdigest()
             if digest != record["hash"]:
                 raise Wrong(f"{path}:{number}: its hash is not that of its bytes")
