@@ -89,6 +89,7 @@ class Host:
         self.keys = keys
         self.ports = ports
         self.process = None
+        self.sockets = []
         self.start(*flags)
 
     # -- the process
@@ -142,6 +143,8 @@ class Host:
         status = self.process.poll()
         if status is None:
             self.kill9()
+        for socket in self.sockets:
+            socket.close()
         log = self.stderr()
         shutil.rmtree(self.base, ignore_errors=True)
         trapped = (-signal.SIGILL, -signal.SIGTRAP, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGFPE)
@@ -166,8 +169,12 @@ class Host:
         return int(self.address(endpoint).rsplit(":", 1)[1])
 
     def socket(self, kind, endpoint, **options):
-        """A connected socket; `options` are socket options by name (`req_correlate=1`)."""
+        """A connected socket; `options` are socket options by name (`req_correlate=1`).
+
+        It stays open with the host, whether or not the test keeps a name for it.
+        """
         result = context.socket(kind)
+        self.sockets.append(result)
         result.linger = 0
         for name, value in options.items():
             result.setsockopt(getattr(zmq, name.upper()), value)
@@ -214,13 +221,13 @@ class Host:
 
     # -- ingest
 
-    def ingest(self, batch, **header):
-        """One ingest message of the events in `batch`; returns the reply."""
-        return self.ask("ingest", *([json.dumps(header).encode()] if header else []), lines(batch))
+    def ingest(self, block, /, **header):
+        """One ingest message of the events in `block`; returns the reply."""
+        return self.ask("ingest", *([json.dumps(header).encode()] if header else []), lines(block))
 
-    def accept(self, batch, **header):
+    def accept(self, block, /, **header):
         """One ingest message that must succeed; returns the reply."""
-        reply = self.ingest(batch, **header)
+        reply = self.ingest(block, **header)
         assert reply["ok"], reply
         return reply
 

@@ -132,7 +132,7 @@ class TestDelivery:
         operating.accept([event(1, type="b"), event(2, type="a"), event(3, type="b")])
         assert [seq for seq, _ in collector.events(1)] == [2]
         collector.say_hello(types=["b"])
-        assert collector.expect("welcome")["cursor"] <= 1
+        assert collector.expect("welcome")["cursor"] in (1, 2)
         assert [seq for seq, _ in collector.take(1)][-1] == 3
 
     def test_two_durable_collectors_each_get_everything(self, operating):
