@@ -93,7 +93,7 @@ class Terminal:
 
 @pytest.fixture
 def running():
-    """What `make run` starts, with its files and ports out of the way; yields the directory and the clients' environment."""
+    """What `make run` starts, files and ports out of the way: the directory, the clients' environment, the terminal."""
     base = ROOT / ".build/process-tests"
     base.mkdir(parents=True, exist_ok=True)
     directory = pathlib.Path(tempfile.mkdtemp(dir=base))
