@@ -20,6 +20,7 @@ extension Log {
     /// - Returns: whether there is more to do. About 1 MiB is done at a time: call it again.
     public func erase(through: JournalSeq, arrivedBeforeMs: Int64) throws(JournalError) -> Bool {
         try checkUsable()
+        if purging != .none { return false }
         let done = min(through, ledger.doneThrough)
         if try eraseLines(through: done, arrivedBeforeMs) { return true }
         return try cleanResidue(arrivedBeforeMs)
@@ -71,6 +72,10 @@ extension Log {
                 }
                 if let table {
                     if stamp.range.last > eraser.through {
+                        guard try isFollowed(header) else {
+                            finished = false
+                            break commits
+                        }
                         try blank(table, in: scan.buffer, stamp: stamp, at: lines, of: segment.slot)
                         budget -= stamp.byteCount
                         hasWritten = true
@@ -84,6 +89,15 @@ extension Log {
         }
         if hasWritten { try sync(segment.slot.file) }
         return finished
+    }
+
+    /// The last commit's lines stay as they are, so that recovery can tell whether all of them reached the disk:
+    /// before they are erased, an empty commit takes its place. False if there is no room for one.
+    private func isFollowed(_ header: CommitHeader) throws(JournalError) -> Bool {
+        guard header.number + 1 == nextCommit else { return true }
+        guard position + reserveBytes <= active.slot.capacity else { return false }
+        try commitControl { _ in }
+        return true
     }
 
     /// Writes spaces over a block's lines. The line feeds stay.

@@ -7,7 +7,9 @@ extension Log {
     public var newestEnd: Int { Int(position) }
 
     /// Where each live segment's commits end, oldest first.
-    public var segmentEnds: [Int] { live.map { $0.record.generation }.compactMap { table.end(generation: $0) } }
+    public var segmentEnds: [Int] {
+        live.map { $0.record.generation }.compactMap { table.end(generation: $0) }
+    }
 }
 
 extension LogTable {

@@ -9,11 +9,17 @@ extension Log {
         if purging == .none {
             try commitControl { $0.put(RecordKind.purge.rawValue) }
             purging = .recorded
+            // None of the events is needed from here on.
+            let older = live.count - 1
+            free += live.prefix(older).map(\.slot)
+            live.removeFirst(older)
+            table.dropFirst(older)
         }
         try finishPurge()
     }
 
-    /// The newest segment says that a purge has begun, by a record at its end or by its checkpoint's flag.
+    /// Goes on with a purge that the newest segment says has begun, by a record at its end or by its checkpoint's
+    /// flag. May be repeated after any failure that is not final.
     func finishPurge() throws(JournalError) {
         let storage = storage
         if let half = making {
@@ -31,26 +37,24 @@ extension Log {
             free.removeLast()
         }
         try syncDirectory()
-        purging = .none
         try commitControl { $0.put(RecordKind.purged.rawValue) }
+        purging = .none
     }
 
     /// Begins the only segment that will be live, in a file that is not the newest one's.
     private func beginEmptied() throws(JournalError) {
-        let newest = active
-        free += live.dropLast().map(\.slot)
         if free.isEmpty { try make(atMost: .max) }
-        var slot = free.removeFirst()
-        try zero(slot, from: 0, to: slot.capacity)
-        slot.residue = nil
+        try zero(free[0], from: 0, to: free[0].capacity)
+        free[0].residue = nil
         ledger = ledger.emptied()
         eraser = EraseCursor()
-        let gone = live.count
-        try begin(in: slot, ledger: ledger, keeping: [])
-        table.dropFirst(gone)
-        table.publish(nil, end: end, ledger: ledger)
+        let newest = active.slot
+        let end = Residue(start: 0, end: newest.capacity, newestMs: .min)
+        try begin(in: free[0], ledger: ledger, keeping: [])
+        table.dropFirst(1)
+        table.publish(nil, end: self.end, ledger: ledger)
         // First: it holds the newest events, and is zeroed rather than unlinked.
-        free.insert(newest.slot, at: 0)
+        free[0] = Slot(name: newest.name, file: newest.file, capacity: newest.capacity, residue: end)
         purging = .emptied
     }
 }

@@ -98,7 +98,7 @@ extension Log {
         try checkUsable()
         let committed = unpreparedBytes
         unpreparedBytes = 0
-        guard free.isEmpty, position > active.slot.capacity / 2 else { return }
+        guard purging == .none, free.isEmpty, position > active.slot.capacity / 2 else { return }
         do {
             // Three times what was committed, so that it is finished before the segment is full.
             try make(atMost: UInt64(Self.zeroBytes + 3 * committed))

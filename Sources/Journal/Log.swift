@@ -148,6 +148,7 @@ public final class Log {
         _ records: [LogRecord], doneThrough: JournalSeq = JournalSeq(.max)
     ) throws(JournalError) -> CommitReceipt {
         try checkUsable()
+        if purging != .none { try finishPurge() }
         var holdsBlocks = false
         parts.removeAll(keepingCapacity: true)
         writer.reset()

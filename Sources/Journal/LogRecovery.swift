@@ -30,7 +30,10 @@ final class LogRecovery {
             let bad = try changedLines(of: records, at: log.position)
             let next = try commit(at: log.position + UInt64(current.total))
             let isLast = next?.number != current.number + 1
-            guard try fold(records, bad: bad, isLast: isLast) else { break }
+            // Lines of the last commit are never erased: those that differ never reached the disk.
+            if isLast && !bad.isEmpty { break }
+            changed += bad
+            try fold(records)
             log.position += UInt64(current.total)
             log.nextCommit += 1
             header = next
@@ -41,11 +44,7 @@ final class LogRecovery {
         return rows
     }
 
-    /// False, and nothing is folded, if it is the last commit and lines of it never reached the disk.
-    private func fold(
-        _ records: [StoredRecord], bad: [SeqRange], isLast: Bool
-    ) throws(JournalError) -> Bool {
-        let before = isLast && !bad.isEmpty ? (log.ledger, log.live, rows, log.purging) : nil
+    private func fold(_ records: [StoredRecord]) throws(JournalError) {
         var first: JournalSeq?
         for (place, record) in records.enumerated() {
             switch record {
@@ -68,13 +67,7 @@ final class LogRecovery {
                 log.purging = .none
             }
         }
-        if let before, bad.contains(where: { !log.ledger.isDone($0) }) {
-            (log.ledger, log.live, rows, log.purging) = before
-            return false
-        }
-        changed += bad
         if let first { note(first) }
-        return true
     }
 
     private func note(_ seq: JournalSeq) {

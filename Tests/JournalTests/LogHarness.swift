@@ -39,7 +39,8 @@ struct LogHarness {
 
     /// A block of events that come next.
     func block(
-        _ count: Int, lineBytes: Int = 24, arrivalMs: Int64 = 1_000, kept: Bool = true, batch: ProducerBatch? = nil
+        _ count: Int, lineBytes: Int = 24, arrivalMs: Int64 = 1_000, kept: Bool = true,
+        batch: ProducerBatch? = nil
     ) -> LogRecord {
         let first = ledger.lastSeq.raw + 1
         let lines = (0..<UInt64(count)).map { SampleEvents.line(first + $0, byteCount: lineBytes) }
@@ -54,6 +55,17 @@ struct LogHarness {
         let receipt = try log.commit(records)
         note(records)
         return receipt
+    }
+
+    /// As `commit`, but false if there is no room.
+    mutating func fits(_ records: [LogRecord]) throws(JournalError) -> Bool {
+        do throws(JournalError) {
+            try commit(records)
+            return true
+        } catch {
+            guard error == .full else { throw error }
+            return false
+        }
     }
 
     mutating func note(_ records: [LogRecord]) {

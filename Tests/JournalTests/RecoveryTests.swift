@@ -63,7 +63,8 @@ import Testing
             harness.storage.faults = [harness.storage.calls.count + 1: .powerLoss]
             #expect(throws: JournalError.self) { try harness.log.commit([record]) }
             harness.note([record])
-            harness.storage.crash(page: { _, page in page % 3 == cut % 3 ? .torn(cut) : .kept }, change: { _ in true })
+            harness.storage.crash(
+                page: { _, page in page % 3 == cut % 3 ? .torn(cut) : .kept }, change: { _ in true })
             try harness.reopen()
             #expect(harness.log.ledger == harness.ledger || harness.log.ledger == before)
         }
@@ -112,7 +113,8 @@ import Testing
                 let end = ends[name] ?? 0
                 if byte < end {
                     // The bytes that fill a commit up to a multiple of 8 mean nothing.
-                    #expect(found == .damaged || found == whole && isPadding(disk, name, byte), "\(name) \(byte)")
+                    #expect(
+                        found == .damaged || found == whole && isPadding(disk, name, byte), "\(name) \(byte)")
                 } else if name == newest && byte < lastEnd {
                     #expect(found == before || found == whole && byte >= lastEnd - padding, "\(name) \(byte)")
                 } else {
@@ -140,7 +142,9 @@ import Testing
         var harness = try LogHarness(segmentBytes: 2048, pageBytes: 64)
         try harness.commitBlock(2)
         let name = try #require(harness.liveNames.last)
-        for byte in 0..<64 { harness.storage.flip(name, byte: byte, mask: harness.storage.bytes(of: name)[byte]) }
+        for byte in 0..<64 {
+            harness.storage.flip(name, byte: byte, mask: harness.storage.bytes(of: name)[byte])
+        }
         #expect(outcome(harness.storage) == .damaged)
     }
 
@@ -153,7 +157,8 @@ import Testing
         let crc = header.withUnsafeMutableBytes { crc32c(UnsafeRawBufferPointer($0)) }
         for index in 0..<4 {
             let old = harness.storage.bytes(of: name)[60 + index]
-            harness.storage.flip(name, byte: 60 + index, mask: old ^ UInt8(truncatingIfNeeded: crc >> (8 * UInt32(index))))
+            harness.storage.flip(
+                name, byte: 60 + index, mask: old ^ UInt8(truncatingIfNeeded: crc >> (8 * UInt32(index))))
         }
         #expect(throws: JournalError.unknownVersion(file: name, version: 2)) {
             try LogHarness(storage: harness.storage)

@@ -60,7 +60,8 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         let percent = [0, 20, 50, 80, 100].randomElement(using: &random) ?? 50
         var pages = random
         var changes = SplitMix64(seed: random.next())
-        crash(page: { _, _ in pages.chance(percent) ? .kept : .lost }, change: { _ in changes.chance(percent) })
+        crash(
+            page: { _, _ in pages.chance(percent) ? .kept : .lost }, change: { _ in changes.chance(percent) })
         random = pages
     }
 
@@ -96,7 +97,9 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     public func open(_ name: String, create: Bool) throws(StorageError) -> any StorageFile {
         try check("open", name)
-        if let id = disk.cachedNames[name] { return FaultyFile(storage: self, id: id, name: name, life: life) }
+        if let id = disk.cachedNames[name] {
+            return FaultyFile(storage: self, id: id, name: name, life: life)
+        }
         guard create else { throw StorageError(kind: .missing, call: "open", path: name, number: 2) }
         let fault = try begin(.create(name))
         let id = nextID
@@ -199,7 +202,9 @@ final class FaultyFile: StorageFile {
         let bytes = storage.disk.contents[id]?.cached ?? []
         guard offset < bytes.count else { return 0 }
         let count = min(buffer.count, bytes.count - Int(offset))
-        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...].prefix(count))) }
+        bytes.withUnsafeBytes {
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...].prefix(count)))
+        }
         return count
     }
 
