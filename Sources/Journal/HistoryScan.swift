@@ -80,8 +80,8 @@ struct HistoryScan {
 
     /// Whether a line of the last file that does not verify was still being written when the host went down.
     private func wasNeverAnswered(_ line: HistoryLines.Line) -> Bool {
-        // The pages of one unsynced write reach the disk in any order: a line feed may have, and what is before
-        // it may not. The journal's head tells that nobody was answered.
+        // The pages of one unsynced write reach the disk in any order: a line feed may have, and what is
+        // before it may not. The journal's head tells that nobody was answered.
         if let answered, let head, head.n >= answered.n { return true }
         if line.isTerminated { return false }
         return (try? JSONValue.parse(line.bytes, maxNesting: JSONFields.maxNesting)) == nil

@@ -14,8 +14,8 @@ import Wire
         let headerBody = #"{"format":"holdgate-history","version":1,"file":1,"n":0,"prev":"\#(zeros)""#
         let headerHash = World.sha256(headerBody.utf8)
         let firstBody =
-            #"{"n":1,"time":"2026-01-02T03:04:06.678Z","launch":"0123456789abcdef0000000000000001","gate":[],"#
-            + #""seq":1,"state":"onHold","previous":null,"command":"initializeWithHoldingOperations","#
+            #"{"n":1,"time":"2026-01-02T03:04:06.678Z","launch":"0123456789abcdef0000000000000001","#
+            + #""gate":[],"seq":1,"state":"onHold","previous":null,"command":"initializeWithHoldingOperations","#
             + #""through":0,"source":null,"reason":null,"prev":"\#(headerHash)""#
         #expect(lines.count == 6)
         #expect(lines[0] == headerBody + #","hash":"\#(headerHash)"}"#)
