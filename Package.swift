@@ -45,8 +45,17 @@ let package = Package(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
         .testTarget(
-            name: "HistoryTests", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium"],
+            name: "HistoryTests",
+            dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium", "Simulator"],
             swiftSettings: strict),
+        // What tests share: seeded worlds.
+        .target(
+            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",
+            swiftSettings: strict),
+        .testTarget(
+            name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
     ],
