@@ -44,12 +44,11 @@ public final class History: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - rotateBytes: a file of at least this size is followed by a new one.
-    ///   - answered: the journal's head, if it is known: what does not verify right after it was never
-    /// answered
-    ///     either, and is cut off.
+    ///   - answered: the number of the record that the journal noted as the head, 0 when it is known to
+    ///     have noted none: what does not verify beyond it was never answered either, and is cut off.
     ///   - visit: gets each record, oldest first; what it throws is damage at that line.
     public static func open(
-        storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: HistoryHead? = nil,
+        storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: UInt64? = nil,
         visit: (HistoryRecord) throws(FormatFault) -> Void = { _ in }
     ) throws(JournalError) -> History {
         let numbers = try disk(try storage.names()).compactMap(HistoryFormat.fileNumber).sorted()

@@ -169,10 +169,10 @@ import Wire
         let feeds = bytes.indices.filter { bytes[$0] == 10 }
         // A page within record 4 never reached the disk; record 5 and its line feed did.
         for place in (feeds[3] + 100)..<(feeds[3] + 150) { bytes[place] = 0 }
-        let known = World.read(MemoryStorage([World.first: bytes]), answered: heads[2])
+        let known = World.read(MemoryStorage([World.first: bytes]), answered: 3)
         #expect(known.error == nil)
         #expect(known.records.map(\.head) == Array(heads[..<3]))
-        let unknown = World.read(MemoryStorage([World.first: bytes]), answered: heads[3])
+        let unknown = World.read(MemoryStorage([World.first: bytes]), answered: 4)
         #expect(
             unknown.error == .damaged(file: World.first, what: "line 5: its hash is not that of its bytes"))
     }
