@@ -15,8 +15,9 @@ import Wire
         let headerHash = World.sha256(headerBody.utf8)
         let firstBody =
             #"{"n":1,"time":"2026-01-02T03:04:06.678Z","launch":"0123456789abcdef0000000000000001","#
-            + #""gate":[],"seq":1,"state":"onHold","previous":null,"command":"initializeWithHoldingOperations","#
-            + #""through":0,"source":null,"reason":null,"prev":"\#(headerHash)""#
+            + #""gate":[],"seq":1,"state":"onHold","previous":null,"#
+            + #""command":"initializeWithHoldingOperations","through":0,"#
+            + #""source":null,"reason":null,"prev":"\#(headerHash)""#
         #expect(lines.count == 6)
         #expect(lines[0] == headerBody + #","hash":"\#(headerHash)"}"#)
         #expect(lines[1] == firstBody + #","hash":"\#(World.sha256(firstBody.utf8))"}"#)
