@@ -45,7 +45,8 @@ let package = Package(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
         .testTarget(
-            name: "HistoryTests", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium"],
+            name: "HistoryTests",
+            dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium", "Simulator"],
             swiftSettings: strict),
         // What tests share: seeded worlds.
         .target(

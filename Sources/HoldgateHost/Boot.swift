@@ -42,7 +42,7 @@ public struct Boot {
         do throws(JournalError) {
             log = try Log.open(storage: storage, configuration: journal, random: random)
             history = try History.open(
-                storage: storage, rotateBytes: historyRotateBytes, answered: log.ledger.head
+                storage: storage, rotateBytes: historyRotateBytes, answered: log.ledger.head?.n ?? 0
             ) { (record) throws(FormatFault) in try recovered.apply(record) }
             if !options.restored { try history.verify(journalHead: log.ledger.head) }
             internalConfiguration = InternalConfiguration(storage: storage)

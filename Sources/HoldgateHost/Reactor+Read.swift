@@ -1,4 +1,5 @@
 import Engine
+import Journal
 import Ledger
 import Lifecycle
 import Wire
@@ -73,6 +74,9 @@ extension Reactor {
                 let decoded = message.withBytes(index + 1) { IngestHeader.decode($0, with: parser) }
                 id = decoded.id
                 header = try decoded.result.get()
+                if header.producer == DeadLetters.producer {
+                    throw WireError(.invalidArgument, "the producer's name \(DeadLetters.producer) is the host's own")
+                }
             }
             let block = blocks.spare()
             do throws(WireError) {

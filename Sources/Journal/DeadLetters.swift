@@ -4,12 +4,12 @@ import Lifecycle
 
 /// The events that collectors rejected, and their way back into the queue.
 ///
-/// One append-only file (`DeadLetterLine`). A letter is one event of one collector; the oldest goes when there are
-/// too many. Only places are kept in memory, the events stay in the file.
+/// One append-only file (`DeadLetterLine`). A letter is one event of one collector; the oldest goes when
+/// there are too many. Only places are kept in memory, the events stay in the file.
 ///
-/// Requeueing happens exactly once: `beginRequeue` syncs the intent with a batch number, the caller commits the
-/// lines as that producer's batch, and `settle` drops the letters. After a crash in between, the journal's table
-/// of batches tells whether the commit happened.
+/// Requeueing happens exactly once: `beginRequeue` syncs the intent with a batch number, the caller commits
+/// the lines as that producer's batch, and `settle` drops the letters. After a crash in between, the
+/// journal's table of batches tells whether the commit happened.
 ///
 /// One thread at a time uses it, which makes `@unchecked Sendable` true.
 public final class DeadLetters: @unchecked Sendable {
@@ -24,27 +24,14 @@ public final class DeadLetters: @unchecked Sendable {
     /// An event, and a reason that came in one frame.
     private static let maxLineBytes = 32 << 20
 
-    private struct Key: Hashable {
-        let seq: JournalSeq
-        let collector: String
-    }
-    private struct Row {
-        let key: Key
-        let offset: UInt64
-        let byteCount: UInt64
-    }
-
     private let storage: any Storage
-    private let limit: Int
     private let makeRun: () -> String
     /// Nil before the first letter.
     private var file: (any StorageFile)?
     private var byteCount: UInt64 = 0
     private var lineCount = 0
     private var run = ""
-    /// Oldest first.
-    private var rows: [Row] = []
-    private var keys: Set<Key> = []
+    private var places: DeadLetterPlaces
     /// The highest batch that was taken or settled.
     private var lastBatch: UInt64 = 0
     private var intent: (seqs: [JournalSeq], batch: UInt64)?
@@ -54,7 +41,7 @@ public final class DeadLetters: @unchecked Sendable {
 
     private init(storage: any Storage, limit: Int, makeRun: @escaping () -> String) {
         self.storage = storage
-        self.limit = limit
+        places = DeadLetterPlaces(limit: limit)
         self.makeRun = makeRun
     }
 
@@ -88,27 +75,29 @@ public final class DeadLetters: @unchecked Sendable {
     }
 
     /// How many letters there are.
-    public var count: Int { rows.count }
+    public var count: Int { places.rows.count }
 
     // MARK: Letters
 
     /// Adds letters, synced; one that is there already (same seq and collector) is left out.
     public func append(_ letters: [DeadLetter]) throws(JournalError) {
         var text = ""
-        var added: [Row] = []
-        var addedKeys: Set<Key> = []
+        var added: [DeadLetterPlaces.Row] = []
+        var addedKeys: Set<DeadLetterPlaces.Key> = []
         let start = try prepare()
         for letter in letters {
-            let key = Key(seq: letter.seq, collector: letter.collector)
-            guard !keys.contains(key), addedKeys.insert(key).inserted else { continue }
+            let key = DeadLetterPlaces.Key(seq: letter.seq, collector: letter.collector)
+            guard !places.contains(key), addedKeys.insert(key).inserted else { continue }
             let line = DeadLetterLine.letter(letter).text
             let length = UInt64(line.utf8.count)
-            added.append(Row(key: key, offset: start + UInt64(text.utf8.count), byteCount: length - 1))
+            added.append(
+                DeadLetterPlaces.Row(key: key, offset: start + UInt64(text.utf8.count), byteCount: length - 1)
+            )
             text += line
         }
         guard !added.isEmpty else { return }
         try write(text, lines: added.count)
-        for row in added { add(row) }
+        for row in added { places.add(row) }
         try compactIfWorthwhile()
     }
 
@@ -119,9 +108,7 @@ public final class DeadLetters: @unchecked Sendable {
     public func list(
         after: JournalSeq, limit: Int, maxBytes: Int = 1 << 20
     ) throws(JournalError) -> [DeadLetter] {
-        let wanted = rows.filter { $0.key.seq > after }.sorted {
-            ($0.key.seq, $0.key.collector) < ($1.key.seq, $1.key.collector)
-        }
+        let wanted = places.sorted(after: after)
         var letters: [DeadLetter] = []
         var byteCount = 0
         for row in wanted {
@@ -141,8 +128,7 @@ public final class DeadLetters: @unchecked Sendable {
         file = nil
         byteCount = 0
         lineCount = 0
-        rows = []
-        keys = []
+        places.removeAll()
         lastBatch = 0
         intent = nil
         owed = ""
@@ -150,15 +136,16 @@ public final class DeadLetters: @unchecked Sendable {
 
     // MARK: Requeueing
 
-    /// Notes, synced, that these letters' events are about to be committed; nil when none of them is a letter.
+    /// Notes, synced, that these letters' events are about to be committed; nil when none of them is a
+    /// letter.
     ///
     /// The caller commits the lines under the batch and then calls `settle`, or `abandon` when the commit was
     /// certainly refused. Until then no other requeue begins.
     public func beginRequeue(_ seqs: [JournalSeq]) throws(JournalError) -> DeadLetterRequeue? {
         precondition(intent == nil, "one requeue at a time")
         let asked = Set(seqs)
-        var found: [JournalSeq: Row] = [:]
-        for row in rows where asked.contains(row.key.seq) { found[row.key.seq] = row }
+        var found: [JournalSeq: DeadLetterPlaces.Row] = [:]
+        for row in places.rows where asked.contains(row.key.seq) { found[row.key.seq] = row }
         guard !found.isEmpty else { return nil }
         let ordered = found.keys.sorted()
         var lines: [String] = []
@@ -201,7 +188,7 @@ public final class DeadLetters: @unchecked Sendable {
     }
 
     private func settleIntent(_ seqs: [JournalSeq], batch: UInt64) {
-        drop(seqs)
+        places.drop(seqs)
         lastBatch = max(lastBatch, batch)
         intent = nil
         owed += DeadLetterLine.settled(batch: batch).text
@@ -245,15 +232,17 @@ public final class DeadLetters: @unchecked Sendable {
             self.run = run
             return
         case .letter(let letter):
-            let key = Key(seq: letter.seq, collector: letter.collector)
-            if !keys.contains(key) {
-                add(Row(key: key, offset: place.offset, byteCount: UInt64(place.bytes.count)))
+            let key = DeadLetterPlaces.Key(seq: letter.seq, collector: letter.collector)
+            if !places.contains(key) {
+                places.add(
+                    DeadLetterPlaces.Row(key: key, offset: place.offset, byteCount: UInt64(place.bytes.count))
+                )
             }
         case .requeue(let seqs, let batch):
             intent = (seqs, batch)
         case .settled(let batch):
             lastBatch = max(lastBatch, batch)
-            if let intent, intent.batch == batch { drop(intent.seqs) }
+            if let intent, intent.batch == batch { places.drop(intent.seqs) }
             intent = nil
         }
         guard number > 1 else { throw FormatFault("the file has no header") }
@@ -308,7 +297,7 @@ public final class DeadLetters: @unchecked Sendable {
         owed = ""
     }
 
-    private func read(_ row: Row) throws(JournalError) -> DeadLetter {
+    private func read(_ row: DeadLetterPlaces.Row) throws(JournalError) -> DeadLetter {
         guard let file else { preconditionFailure("a letter is in the file") }
         var letter: DeadLetter?
         try HistoryLines.forEach(
@@ -328,22 +317,12 @@ public final class DeadLetters: @unchecked Sendable {
         return letter
     }
 
-    private func add(_ row: Row) {
-        rows.append(row)
-        keys.insert(row.key)
-        while rows.count > limit { keys.remove(rows.removeFirst().key) }
-    }
-
-    private func drop(_ seqs: [JournalSeq]) {
-        let gone = Set(seqs)
-        rows.removeAll { gone.contains($0.key.seq) }
-        keys = keys.filter { !gone.contains($0.seq) }
-    }
-
     // MARK: Compaction
 
     private func compactIfWorthwhile() throws(JournalError) {
-        guard intent == nil, lineCount > Self.compactionFloor, lineCount > 2 * rows.count else { return }
+        guard intent == nil, lineCount > Self.compactionFloor, lineCount > 2 * places.rows.count else {
+            return
+        }
         do {
             try replaceFile(run: run)
         } catch {
@@ -355,7 +334,7 @@ public final class DeadLetters: @unchecked Sendable {
     /// Puts a new file with the letters that are left, copied one at a time, in the place of the old one.
     private func replaceFile(run newRun: String) throws(JournalError) {
         let head = DeadLetterLine.header(run: newRun).text + DeadLetterLine.settled(batch: lastBatch).text
-        let (fresh, newRows, end): (any StorageFile, [Row], UInt64)
+        let (fresh, newRows, end): (any StorageFile, [DeadLetterPlaces.Row], UInt64)
         do {
             (fresh, newRows, end) = try copyRows(after: Array(head.utf8))
         } catch {
@@ -372,7 +351,7 @@ public final class DeadLetters: @unchecked Sendable {
         }
         file = fresh
         run = newRun
-        rows = newRows
+        places.move(to: newRows)
         byteCount = end
         lineCount = newRows.count + 2
         // Said by the head: the letters that it would drop were not copied.
@@ -381,14 +360,14 @@ public final class DeadLetters: @unchecked Sendable {
 
     private func copyRows(
         after head: [UInt8]
-    ) throws(StorageError) -> (any StorageFile, [Row], UInt64) {
+    ) throws(StorageError) -> (any StorageFile, [DeadLetterPlaces.Row], UInt64) {
         let fresh = try storage.open(Self.temporaryName, create: true)
         try fresh.truncate(to: 0)
         try fresh.write(head, at: 0)
         var end = UInt64(head.count)
-        var newRows: [Row] = []
-        newRows.reserveCapacity(rows.count)
-        for row in rows {
+        var newRows: [DeadLetterPlaces.Row] = []
+        newRows.reserveCapacity(places.rows.count)
+        for row in places.rows {
             guard let file else { break }
             let count = Int(row.byteCount) + 1
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
@@ -397,7 +376,7 @@ public final class DeadLetters: @unchecked Sendable {
                 throw StorageError(kind: .failed, call: "read", path: Self.fileName, number: 0)
             }
             try fresh.write([UnsafeRawBufferPointer(buffer)], at: end)
-            newRows.append(Row(key: row.key, offset: end, byteCount: row.byteCount))
+            newRows.append(DeadLetterPlaces.Row(key: row.key, offset: end, byteCount: row.byteCount))
             end += UInt64(count)
         }
         return (fresh, newRows, end)

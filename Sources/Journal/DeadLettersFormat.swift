@@ -101,7 +101,8 @@ enum DeadLetterLine: Hashable {
             event: String(text[start...].dropLast()))
     }
 
-    /// Where the event begins: `event` is the last member, and those before it are written again to count them.
+    /// Where the event begins: `event` is the last member, and those before it are written again to count
+    /// them.
     private static func eventStart(_ fields: JSONFields, in text: String) -> String.Index? {
         guard fields.members.last?.name == "event" else { return nil }
         let before = JSONValue.object(Array(fields.members.dropLast())).text.dropLast() + ",\"event\":"

@@ -47,7 +47,8 @@ public struct InFlightRanges: Hashable, Sendable {
 
 /// The further members of a record, with types: the only place that knows their names.
 ///
-/// The host writes `extras.members` into `HistoryDraft.extra`; recovery reads them back with `init(_:source:)`.
+/// The host writes `extras.members` into `HistoryDraft.extra`; recovery reads them back with
+/// `init(_:source:)`.
 public struct HistoryExtras: Hashable, Sendable {
     /// `key`, `fingerprint`, `reply`.
     public var remembered: RememberedReply?

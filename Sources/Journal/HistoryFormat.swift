@@ -5,9 +5,9 @@ import Wire
 
 /// The history's bytes: how a line is written, and what makes one verify.
 ///
-/// Each line is a JSON object that ends in `"prev":"…","hash":"…"}`. `hash` is the SHA-256 of the line's bytes
-/// before `,"hash"`, `prev` is the hash of the line before, over all files; 64 zeros before the first line of all.
-/// The first line of each file is its header and part of the chain:
+/// Each line is a JSON object that ends in `"prev":"…","hash":"…"}`. `hash` is the SHA-256 of the line's
+/// bytes before `,"hash"`, `prev` is the hash of the line before, over all files; 64 zeros before the first
+/// line of all. The first line of each file is its header and part of the chain:
 ///
 ///     {"format":"holdgate-history","version":1,"file":1,"n":0,"prev":"000…","hash":"…"}
 ///

@@ -53,8 +53,8 @@ public struct InternalConfiguration: Sendable {
         }
     }
 
-    /// Replaces the object; durable on return. `full` leaves the old one; after any other error it is the old one
-    /// or the new one.
+    /// Replaces the object; durable on return. `full` leaves the old one; after any other error it is the old
+    /// one or the new one.
     ///
     /// - Parameter object: an `.object` (or `.raw` text of one) that `fits`.
     public func replace(with object: JSONValue) throws(JournalError) {

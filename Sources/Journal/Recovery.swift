@@ -3,8 +3,8 @@ import Lifecycle
 
 /// What the history's records add up to: where the host goes on after a restart.
 ///
-/// A pure fold. Give `apply` each record that `History.open` visits; a record that does not follow from the ones
-/// before it and the lifecycle's table throws, and is damage.
+/// A pure fold. Give `apply` each record that `History.open` visits; a record that does not follow from the
+/// ones before it and the lifecycle's table throws, and is damage.
 public struct RecoveredHistory: Hashable, Sendable {
     /// The newest launch; nil before the first record.
     public private(set) var lifecycle: Lifecycle?

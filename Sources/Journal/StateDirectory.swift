@@ -18,8 +18,8 @@ public struct StateDirectory: ~Copyable, Sendable {
 
     deinit { close(lock) }
 
-    /// Creates the directory where it is missing (0700, its parents too), locks it, and checks that it is the one
-    /// that the host wrote.
+    /// Creates the directory where it is missing (0700, its parents too), locks it, and checks that it is the
+    /// one that the host wrote.
     ///
     /// - Parameter restored: accept a copied directory, and make it the one from now on.
     public static func open(_ path: String, restored: Bool) throws(StateDirectoryError) -> StateDirectory {

@@ -196,8 +196,8 @@ import Wire
         #expect(try Self.all(Self.open(storage, producers)) == [2, 3].map { Self.letter($0) })
     }
 
-    /// A host that requeues 1 and 2, crashes at every call of every file, before and after the journal's commit,
-    /// and requeues again when it is back: each event is committed once.
+    /// A host that requeues 1 and 2, crashes at every call of every file, before and after the journal's
+    /// commit, and requeues again when it is back: each event is committed once.
     @Test func aCrashAnywhereAroundARequeueLosesAndRepeatsNothing() throws {
         let prepared = MemoryStorage()
         try Self.open(prepared).append([1, 2, 3].map { Self.letter($0) })

@@ -14,9 +14,10 @@ import Wire
         let headerBody = #"{"format":"holdgate-history","version":1,"file":1,"n":0,"prev":"\#(zeros)""#
         let headerHash = World.sha256(headerBody.utf8)
         let firstBody =
-            #"{"n":1,"time":"2026-01-02T03:04:06.678Z","launch":"0123456789abcdef0000000000000001","gate":[],"#
-            + #""seq":1,"state":"onHold","previous":null,"command":"initializeWithHoldingOperations","#
-            + #""through":0,"source":null,"reason":null,"prev":"\#(headerHash)""#
+            #"{"n":1,"time":"2026-01-02T03:04:06.678Z","launch":"0123456789abcdef0000000000000001","#
+            + #""gate":[],"seq":1,"state":"onHold","previous":null,"#
+            + #""command":"initializeWithHoldingOperations","through":0,"#
+            + #""source":null,"reason":null,"prev":"\#(headerHash)""#
         #expect(lines.count == 6)
         #expect(lines[0] == headerBody + #","hash":"\#(headerHash)"}"#)
         #expect(lines[1] == firstBody + #","hash":"\#(World.sha256(firstBody.utf8))"}"#)
@@ -169,10 +170,10 @@ import Wire
         let feeds = bytes.indices.filter { bytes[$0] == 10 }
         // A page within record 4 never reached the disk; record 5 and its line feed did.
         for place in (feeds[3] + 100)..<(feeds[3] + 150) { bytes[place] = 0 }
-        let known = World.read(MemoryStorage([World.first: bytes]), answered: heads[2])
+        let known = World.read(MemoryStorage([World.first: bytes]), answered: 3)
         #expect(known.error == nil)
         #expect(known.records.map(\.head) == Array(heads[..<3]))
-        let unknown = World.read(MemoryStorage([World.first: bytes]), answered: heads[3])
+        let unknown = World.read(MemoryStorage([World.first: bytes]), answered: 4)
         #expect(
             unknown.error == .damaged(file: World.first, what: "line 5: its hash is not that of its bytes"))
     }

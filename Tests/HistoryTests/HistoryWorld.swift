@@ -42,7 +42,7 @@ enum HistoryWorld {
 
     /// The records that an opening visits, and the error that it ends with.
     static func read(
-        _ storage: MemoryStorage, answered: HistoryHead? = nil
+        _ storage: MemoryStorage, answered: UInt64? = nil
     ) -> (records: [HistoryRecord], error: JournalError?) {
         var records: [HistoryRecord] = []
         do {

@@ -14,7 +14,7 @@ import Testing
         let path = try #require(made)
         defer {
             for name in ["state", "copy", "parent/state"] {
-                for file in ["lock", "identity", "identity.new", "history-00000001.ndjson"] {
+                for file in ["lock", "identity", "identity.new", "reserve", "history-00000001.ndjson"] {
                     unlink("\(path)/\(name)/\(file)")
                 }
                 rmdir("\(path)/\(name)")
@@ -133,6 +133,22 @@ import Testing
                 return
             }
             #expect(error.number == ENOTDIR)
+        }
+    }
+
+    @Test func aHistoryGoesOnInARealDirectory() throws {
+        try Self.inScratch { scratch in
+            let directory = try StateDirectory.open(scratch + "/state", restored: false)
+            let storage = try PosixStorage(directory: directory.path)
+            for draft in HistoryWorld.five {
+                _ = try History.open(storage: storage).append([draft])
+            }
+            var records: [HistoryRecord] = []
+            let history = try History.open(storage: storage) { records.append($0) }
+            #expect(records.map(\.draft) == HistoryWorld.five)
+            #expect(history.hasReserve)
+            let file = try Self.bytes(scratch + "/state/history-00000001.ndjson")
+            #expect(try file == HistoryWorld.fiveRecords().bytes(HistoryWorld.first))
         }
     }
 }
