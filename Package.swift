@@ -49,7 +49,7 @@ let package = Package(
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
         .testTarget(
-            name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire"],
+            name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],

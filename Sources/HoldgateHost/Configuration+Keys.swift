@@ -1,5 +1,4 @@
 import Engine
-import Lifecycle
 import Wire
 
 extension Configuration {
@@ -55,17 +54,17 @@ extension Configuration {
     ]
 
     private static let limitKeys = [
-        number("maxFrameBytes", \.limits.maxFrameBytes, 1024...256 << 20, "The largest frame."),
+        number("maxFrameBytes", \.wireLimits.maxFrameBytes, 1024...256 << 20, "The largest frame."),
         number(
-            "maxMessageBytes", \.limits.maxMessageBytes, 1024...256 << 20,
+            "maxMessageBytes", \.wireLimits.maxMessageBytes, 1024...256 << 20,
             "The largest message, over all frames."),
-        number("maxFrames", \.limits.maxFrames, 2...65_536, "The most frames in a message."),
+        number("maxFrames", \.wireLimits.maxFrames, 2...65_536, "The most frames in a message."),
         number(
-            "maxEventsPerMessage", \.limits.maxEventsPerMessage, 1...1_048_576,
+            "maxEventsPerMessage", \.wireLimits.maxEventsPerMessage, 1...1_048_576,
             "The most events in a message."),
-        number("maxEventBytes", \.limits.maxEventBytes, 64...64 << 20, "The largest event."),
-        number("maxNesting", \.limits.maxNesting, 4...256, "How deep JSON may be nested."),
-        number("maxEventTypeBytes", \.limits.maxEventTypeBytes, 1...1024, "The longest event type."),
+        number("maxEventBytes", \.wireLimits.maxEventBytes, 64...64 << 20, "The largest event."),
+        number("maxNesting", \.wireLimits.maxNesting, 4...256, "How deep JSON may be nested."),
+        number("maxEventTypeBytes", \.wireLimits.maxEventTypeBytes, 1...1024, "The longest event type."),
         number(
             "maxConfigurationBytes", \.maxConfigurationBytes, 2...64 << 20,
             "The largest internal configuration, as JSON."),

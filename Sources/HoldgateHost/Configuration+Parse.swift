@@ -33,7 +33,7 @@ extension Configuration {
     ///   - environment: all variables; `HOME` and `XDG_STATE_HOME` are looked at too.
     ///   - readFile: the bytes of the file at a path.
     /// - Returns: nil if `--help` was asked for, whatever else was.
-    /// - Throws: the first mistake. Flags are looked at first, then the file, then the variables in their order.
+    /// - Throws: the first mistake. Flags are looked at first, then the file, then the variables by name.
     public static func parse(
         arguments: [String], environment: [String: String], readFile: (String) throws -> [UInt8] = readFile
     ) throws(ConfigurationError) -> Configuration? {
@@ -89,7 +89,7 @@ extension Configuration {
                 key.kind == .addresses ? .array(values.map { .string($0) }) : .string(values[0])
             try set(key, key.kind.read(given), given: given, .flag(flag))
         }
-        if flags.switches.contains(.operating) { launchStart = .operating }
+        startsOperating = flags.switches.contains(.operating)
         newLaunch = flags.switches.contains(.newLaunch)
         restored = flags.switches.contains(.restored)
     }

@@ -11,7 +11,7 @@ extension Configuration {
                 throw .wrongValue(key.name, value, allowed: key.kind.allowed, source(of: key.name))
             }
         }
-        if restored, launchStart == .operating {
+        if restored, startsOperating {
             throw ConfigurationError(
                 .conflict, .standard, "a restored launch begins on hold: it can't begin operating")
         }

@@ -15,12 +15,6 @@ import Wire
 /// try configuration.validate(embedded: true)
 /// ```
 public struct Configuration: Hashable, Sendable {
-    /// How a launch that begins now begins. It means nothing to a launch that goes on.
-    public enum LaunchStart: String, Hashable, Sendable, CaseIterable {
-        case operating
-        case holding
-    }
-
     /// Where the four endpoints are bound, as libzmq writes addresses; port 0 takes a free one.
     public var control = ["tcp://127.0.0.1:5570"]
     public var stream = ["tcp://127.0.0.1:5571"]
@@ -29,14 +23,15 @@ public struct Configuration: Hashable, Sendable {
 
     /// The directory of the journal, the history and the internal configuration.
     public var stateDir: String
-    public var launchStart: LaunchStart = .holding
+    /// Whether a launch that begins now begins with the gate open. It means nothing to a launch that goes on.
+    public var startsOperating = false
     /// Begin a new launch instead of going on with the last.
     public var newLaunch = false
     /// Accept a copied or mended state, and begin a new launch with it, on hold.
     public var restored = false
 
     public var engine = EngineConfiguration()
-    public var limits = WireLimits()
+    public var wireLimits = WireLimits()
 
     /// When the bytes of delivered events are overwritten at the latest.
     public var eraseAfterMs: Int64 = 86_400_000
@@ -50,7 +45,7 @@ public struct Configuration: Hashable, Sendable {
     public var logLevel: LogLevel = .info
     public var logFormat: LogFormat = .text
 
-    /// Where each key's value came from, by key. One that isn't in here has its default, or the program set it.
+    /// Where each key's value came from. One that isn't in here has its default, or the program set it.
     public internal(set) var sources: [String: Source] = [:]
 
     /// All defaults.
@@ -63,7 +58,7 @@ public struct Configuration: Hashable, Sendable {
         get { engine.maxConfigurationBytes }
         set {
             engine.maxConfigurationBytes = newValue
-            limits.maxConfigurationBytes = newValue
+            wireLimits.maxConfigurationBytes = newValue
         }
     }
 }

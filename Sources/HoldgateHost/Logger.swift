@@ -7,7 +7,7 @@ import Wire
 ///
 /// ```swift
 /// let logger = Logger(format: .json)
-/// logger.log(.warning, "a peer sent what is no request", fields: [.init("code", .string("invalidMessage"))])
+/// logger.log(.warning, "a peer sent what is no request", [.init("code", .string("invalidMessage"))])
 /// ```
 public struct Logger: Sendable {
     public let format: LogFormat
@@ -39,7 +39,7 @@ public struct Logger: Sendable {
     }
 
     /// Writes a line. `message` is a constant: what varies goes into `fields`.
-    public func log(_ level: LogLevel, _ message: String, fields: [JSONValue.Member] = []) {
+    public func log(_ level: LogLevel, _ message: String, _ fields: [JSONValue.Member] = []) {
         guard level.severity >= minimumLevel.severity else { return }
         let now = now()
         let line = LogRateLimit.Line(level: level, message: message)
