@@ -44,6 +44,17 @@ let package = Package(
         .executableTarget(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
+        .testTarget(
+            name: "HistoryTests", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium"],
+            swiftSettings: strict),
+        // What tests share: seeded worlds.
+        .target(
+            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",
+            swiftSettings: strict),
+        .testTarget(
+            name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(

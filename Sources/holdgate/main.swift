@@ -1,1 +1,3 @@
-print("holdgate")
+import Glibc
+
+if CommandLine.arguments.dropFirst().first == "serve" { exit(ServeCommand.run(Array(CommandLine.arguments.dropFirst(2)))) }
