@@ -60,6 +60,9 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
+        .testTarget(
+            name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
+            swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6],

@@ -24,9 +24,8 @@ extension Configuration {
             "with commas between a list's elements. Names that end in Ms are milliseconds.",
         ]
         for key in keys {
-            lines += [
-                "", "  \(key.name)  \(key.help)", "      default \(key.defaultText); \(key.kind.allowed)",
-            ]
+            lines += ["", "  \(key.name)  \(key.help)"]
+            lines += ["      default: \(key.defaultText)", "      allowed: \(key.kind.allowed)"]
         }
         return lines.joined(separator: "\n") + "\n"
     }

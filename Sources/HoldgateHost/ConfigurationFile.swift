@@ -82,7 +82,9 @@ struct ConfigurationFile {
             return String(decoding: bytes[(start + 1)..<(at - 1)], as: UTF8.self)
         }
         while let byte = peek(), isPlain(byte) { at += 1 }
-        guard at > start else { throw error("expected a key") }
+        guard at > start else {
+            throw error(at == bytes.count ? "the object is not closed: } is missing" : "expected a key")
+        }
         return String(decoding: bytes[start..<at], as: UTF8.self)
     }
 
