@@ -64,7 +64,8 @@ struct Window: Hashable, Sendable {
         }
         if first.contains(through) || (deliveries[0].ranges.contains { $0.contains(through) }) {
             deliveries[0].ranges = deliveries[0].ranges.compactMap { range in
-                range.last <= through ? nil : SeqRange(first: max(range.first, through.next), through: range.last)
+                range.last <= through
+                    ? nil : SeqRange(first: max(range.first, through.next), through: range.last)
             }
         }
         let next = deliveries[0].ranges.first?.first ?? sentThrough

@@ -13,7 +13,8 @@ extension Engine {
         into effects: inout [Effect]
     ) {
         let command = DeferredCommand(
-            intent: intent, request: request, requester: requester, readAfter: lastSeq, readAtMs: now.monotonicMs)
+            intent: intent, request: request, requester: requester, readAfter: lastSeq,
+            readAtMs: now.monotonicMs)
         if let request, requester != nil, deferred.count >= Self.deferredLimit {
             let error = WireError(.overloaded, "too many commands wait for the disk", retryable: true)
             return refuse(request, requester, error, into: &effects)
@@ -67,12 +68,15 @@ extension Engine {
     ) -> Bool {
         let requester = command.requester
         if isStopping {
-            let error = WireError(.shuttingDown, "the host is stopping; send it again to the next one", retryable: true)
+            let error = WireError(
+                .shuttingDown, "the host is stopping; send it again to the next one", retryable: true)
             refuse(request, requester, error, into: &effects)
             return false
         }
         if let key = request.key, let entry = replies[.init(source: request.source, key: key)] {
-            if let waiter = replay(entry, command, request, now: now, into: &effects) { waiters.append(waiter) }
+            if let waiter = replay(entry, command, request, now: now, into: &effects) {
+                waiters.append(waiter)
+            }
             return false
         }
         if let complaint = complaint(about: request.expect) {
@@ -88,7 +92,8 @@ extension Engine {
             return "expected launch \(launch), but this is \(lifecycle.launch); nothing was changed"
         }
         if let state = expect.state, state != lifecycle.state {
-            return "expected state \(state.rawValue), but it is \(lifecycle.state.rawValue); nothing was changed"
+            return
+                "expected state \(state.rawValue), but it is \(lifecycle.state.rawValue); nothing was changed"
         }
         if let seq = expect.seq, seq != lifecycle.seq.raw {
             return "expected seq \(seq), but it is \(lifecycle.seq); nothing was changed"
@@ -103,7 +108,8 @@ extension Engine {
     ) {
         if unwritten != nil, let request = command.request {
             let error = WireError(
-                .storageFull, "the disk is full and a closing is not written yet: nothing opens before", retryable: true)
+                .storageFull, "the disk is full and a closing is not written yet: nothing opens before",
+                retryable: true)
             return refuse(request, command.requester, error, into: &effects)
         }
         let before = lifecycle
@@ -118,7 +124,8 @@ extension Engine {
             facts.lease = lease
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     private mutating func decideHold(
@@ -127,7 +134,8 @@ extension Engine {
     ) {
         if cause == .leaseExpired {
             // Renewed, or closed by somebody else, while it waited for its turn.
-            guard let deadline = leaseDeadlineMs, deadline <= now.monotonicMs, lifecycle.state.isOperating else { return }
+            guard let deadline = leaseDeadlineMs, deadline <= now.monotonicMs, lifecycle.state.isOperating
+            else { return }
         }
         let before = lifecycle
         let deadlineBefore = leaseDeadlineMs
@@ -147,7 +155,8 @@ extension Engine {
             facts.pending = pending
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     private mutating func decideKill(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
@@ -163,7 +172,8 @@ extension Engine {
             facts.inFlight = inFlight
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     /// The host's own transition at a drain's end; dropped where a start came first.
@@ -202,8 +212,10 @@ extension Engine {
         }
         let record = Record(
             wallMs: now.wallMs, launch: lifecycle.launch, seq: lifecycle.seq, state: lifecycle.state,
-            previous: transition == nil ? lifecycle.state : transition?.previous, command: commandName(command, transition),
-            through: transition?.through ?? lastSeq, source: command.request?.source, reason: command.request?.reason,
+            previous: transition == nil ? lifecycle.state : transition?.previous,
+            command: commandName(command, transition),
+            through: transition?.through ?? lastSeq, source: command.request?.source,
+            reason: command.request?.reason,
             facts: facts)
         recordedThrough = max(recordedThrough, record.through)
         decision = Decision(

@@ -36,7 +36,8 @@ extension Engine {
     /// Everything that a kill discards.
     var queuedEvents: UInt64 {
         guard lifecycle.state != .killed else { return 0 }
-        return remaining(after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
+        return remaining(
+            after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
     }
 
     var inFlight: [String: [SeqRange]] {
@@ -50,12 +51,14 @@ extension Engine {
 
     mutating func beginDrain(through: JournalSeq, now: Now) {
         var begun = Drain(
-            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil,
+            lastProgressMs: now.monotonicMs,
             lastRemaining: 0)
         drain = begun
         let total = pending
         begun = Drain(
-            through: through, names: begun.names, total: total, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            through: through, names: begun.names, total: total, deadlineMs: nil,
+            lastProgressMs: now.monotonicMs,
             lastRemaining: total)
         drain = begun
     }

@@ -46,7 +46,8 @@ extension Engine {
         if queuedBytes + UInt64(summary.byteCount) > configuration.queueLimitBytes {
             statistics.blocksRefused += 1
             let refusal = WireError(
-                .overloaded, "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
+                .overloaded,
+                "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
                 retryable: true)
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
@@ -59,7 +60,8 @@ extension Engine {
             return WireError(.notOperating, NotOperatingError(state: .killed).description)
         }
         if isStopping {
-            return WireError(.shuttingDown, "the host is stopping; send the batch again to the next one", retryable: true)
+            return WireError(
+                .shuttingDown, "the host is stopping; send the batch again to the next one", retryable: true)
         }
         if gate == .dead {
             return WireError(.overloaded, "a kill is being written; nothing was taken", retryable: true)
@@ -111,7 +113,8 @@ extension Engine {
 
     /// - Parameter then: awaited behind the block, for blocks that have no requester.
     mutating func commit(
-        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?, _ id: String?,
+        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?,
+        _ id: String?,
         now: Now, then: Awaited? = nil, into effects: inout [Effect]
     ) -> Admission {
         flushCursors(into: &effects)
@@ -148,12 +151,14 @@ extension Engine {
     // MARK: After the disk
 
     mutating func blockWritten(
-        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?, into effects: inout [Effect]
+        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?,
+        into effects: inout [Effect]
     ) {
         committed = max(committed, stamp.range.last)
         uncommittedBytes -= UInt64(stamp.byteCount)
         meter.add(
-            last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0, arrivalMs: stamp.arrivalMs)
+            last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0,
+            arrivalMs: stamp.arrivalMs)
         if let batch = stamp.batch { writtenProducers.take(batch) }
         if gate == .dead {
             effects.append(.releaseBlock(ticket))
@@ -170,7 +175,8 @@ extension Engine {
         guard let requester else { return }
         let count = Int(stamp.range.count)
         let outcome = IngestReply.Outcome.taken(
-            accepted: count, gated: stamp.gated ? count : 0, discarded: 0, kept: stamp.gated || !durable.isEmpty,
+            accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
+            kept: stamp.gated || !durable.isEmpty,
             last: stamp.range.last)
         effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
     }

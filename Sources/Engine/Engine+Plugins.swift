@@ -71,10 +71,13 @@ extension Engine {
             detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
         attachments[peer] = Attachment(
-            peer: peer, name: hello.name, version: hello.version, services: hello.services, sinceWallMs: now.wallMs,
+            peer: peer, name: hello.name, version: hello.version, services: hello.services,
+            sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
         if isNew { report(hello.name, .attached, nil, into: &effects) }
-        if let collect = hello.collect, collect.durable, lifecycle.state != .killed, durable[hello.name] == nil {
+        if let collect = hello.collect, collect.durable, lifecycle.state != .killed,
+            durable[hello.name] == nil
+        {
             let cursor = placeOfNewcomer
             durable[hello.name] = DurableCollector(cursor: cursor, notedCursor: cursor, handedThrough: cursor)
             attachments[peer]?.window?.sentThrough = cursor
@@ -102,7 +105,8 @@ extension Engine {
         if hello.collect == nil || hello.collect?.durable == true, durable.count >= Self.durableLimit,
             hello.collect != nil, durable[hello.name] == nil
         {
-            return WireError(.overloaded, "\(Self.durableLimit) durable collectors are known; `forget` some first")
+            return WireError(
+                .overloaded, "\(Self.durableLimit) durable collectors are known; `forget` some first")
         }
         return nil
     }
@@ -126,11 +130,14 @@ extension Engine {
 
     func welcome(_ peer: PeerID, into effects: inout [Effect]) {
         guard let attachment = attachments[peer] else { return }
-        let cursor = attachment.window.flatMap { $0.isDurable ? durable[attachment.name]?.cursor : $0.sentThrough }
+        let cursor = attachment.window.flatMap {
+            $0.isDurable ? durable[attachment.name]?.cursor : $0.sentThrough
+        }
         effects.append(
             .send(
                 peer,
-                .welcome(status: status, run: run, cursor: cursor, heartbeatMs: Int(configuration.heartbeatMs))))
+                .welcome(
+                    status: status, run: run, cursor: cursor, heartbeatMs: Int(configuration.heartbeatMs))))
     }
 
     mutating func detach(
@@ -153,7 +160,8 @@ extension Engine {
         publish(
             .heartbeat(
                 HeartbeatBody(
-                    state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq, eventHead: published.raw)),
+                    state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq,
+                    eventHead: published.raw)),
             into: &effects)
         for peer in attachments.keys.sorted() {
             effects.append(.send(peer, .heartbeat))

@@ -41,7 +41,9 @@ extension Engine {
 
     /// Kill: the disk holds no event any more. Before the reply, nothing that is queued in a socket goes out either.
     private mutating func purged(now: Now, into effects: inout [Effect]) {
-        guard let done = decision, done.isPurging else { preconditionFailure("a purge that no kill asked for") }
+        guard let done = decision, done.isPurging else {
+            preconditionFailure("a purge that no kill asked for")
+        }
         producers = ProducerTable(limit: configuration.rememberedProducers)
         writtenProducers = producers
         discards = Ledger(producerLimit: 1)
@@ -138,13 +140,15 @@ extension Engine {
         for waiting in repliesAfterKill {
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
             effects.append(
-                .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
+                .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status))
+            )
         }
         for command in deferred {
             if let request = command.request { refuse(request, command.requester, error, into: &effects) }
         }
         for waiter in waiters {
-            effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+            effects.append(
+                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
         }
         repliesAfterKill = []
         deferred = []
@@ -201,7 +205,8 @@ extension Engine {
             var members: [JSONValue.Member] = []
             if isClosing { members.append(.init("closedInMemory", .bool(true))) }
             effects.append(
-                .reply(requester, ControlReply(id: request.id, status: status, members: members, error: error)))
+                .reply(
+                    requester, ControlReply(id: request.id, status: status, members: members, error: error)))
         }
         if isClosing {
             if failed.command.intent.closes {
@@ -215,7 +220,8 @@ extension Engine {
                 gate = Self.gate(of: shown)
             }
             retryAtMs = now.monotonicMs + configuration.retryMs
-            effects.append(.log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))
+            effects.append(
+                .log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))
         }
         decideNext(now: now, into: &effects)
     }

@@ -17,7 +17,8 @@ public struct Recovered: Hashable, Sendable {
     public var configuration: JSONValue
 
     public init(
-        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody, replies: RememberedReplies, meter: QueueMeter,
+        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody,
+        replies: RememberedReplies, meter: QueueMeter,
         configuration: JSONValue = .object([])
     ) {
         self.lifecycle = lifecycle
