@@ -150,8 +150,7 @@ extension Engine {
             return refuseKilled(request, requester, into: &effects)
         }
         guard !isHalted else {
-            let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
-            return refuse(request, requester, error, into: &effects)
+            return refuse(request, requester, Self.storageFull, into: &effects)
         }
         effects.append(.requeue(requester, id: request.id, seqs))
     }

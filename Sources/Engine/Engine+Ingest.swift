@@ -24,8 +24,8 @@ extension Engine {
         var batch: ProducerBatch?
         if let producer = header.producer, let run = header.run, let number = header.batch {
             let taken = ProducerBatch(producer: producer, run: run, batch: number)
-            if let outcome = outcome(of: producers.verdict(on: taken), summary, taken) {
-                reply(requester, header.id, outcome, into: &effects)
+            guard producers.verdict(on: taken) == .next else {
+                judge(taken, summary, requester, header.id, into: &effects)
                 return .settled
             }
             batch = taken
@@ -67,29 +67,47 @@ extension Engine {
             return WireError(.overloaded, "a kill is being written; nothing was taken", retryable: true)
         }
         if isHalted {
-            return WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+            return Self.storageFull
         }
         return nil
     }
 
-    private mutating func outcome(
-        of verdict: BatchVerdict, _ summary: BlockSummary, _ batch: ProducerBatch
-    ) -> IngestReply.Outcome? {
-        switch verdict {
-        case .next: return nil
-        case .duplicate(let last):
+    /// A batch that is not the next one: told so once those before it are on disk, or are not.
+    private mutating func judge(
+        _ batch: ProducerBatch, _ summary: BlockSummary, _ requester: Requester, _ id: String?,
+        into effects: inout [Effect]
+    ) {
+        if case .duplicate = producers.verdict(on: batch) {
             statistics.eventsDuplicate += UInt64(summary.count)
-            return .duplicate(lastBatch: last)
-        case .outOfOrder(let last):
+        } else {
             statistics.blocksRefused += 1
-            let message = "batch \(batch.batch) does not follow batch \(last): send the missing ones first"
-            return .refused(WireError(.outOfOrder, message, retryable: true), lastBatch: last)
-        case .superseded:
-            statistics.blocksRefused += 1
-            let message = "producer \(batch.producer) has begun a newer run than \(batch.run)"
-            return .refused(WireError(.superseded, message), lastBatch: nil)
         }
+        guard doneTicket == lastTicket, awaiting.isEmpty else {
+            return awaiting.append(lastTicket, .verdict(batch, requester, id: id))
+        }
+        tellVerdict(batch, requester, id, into: &effects)
     }
+
+    func tellVerdict(
+        _ batch: ProducerBatch, _ requester: Requester, _ id: String?, into effects: inout [Effect]
+    ) {
+        let outcome: IngestReply.Outcome
+        switch writtenProducers.verdict(on: batch) {
+        case .next:
+            // What came before it found no room: it was seen, and not taken.
+            outcome = .refused(Self.storageFull, lastBatch: nil)
+        case .duplicate(let last): outcome = .duplicate(lastBatch: last)
+        case .outOfOrder(let last):
+            let message = "batch \(batch.batch) does not follow batch \(last): send the missing ones first"
+            outcome = .refused(WireError(.outOfOrder, message, retryable: true), lastBatch: last)
+        case .superseded:
+            let message = "producer \(batch.producer) has begun a newer run than \(batch.run)"
+            outcome = .refused(WireError(.superseded, message), lastBatch: nil)
+        }
+        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+    }
+
+    static let storageFull = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
 
     /// What happens to events that are read now; `.queue` until a closing that was read is also decided.
     private var gatedPolicy: GatedPolicy {
@@ -108,7 +126,7 @@ extension Engine {
         guard let batch else { return reply(requester, id, outcome, into: &effects) }
         producers.take(batch)
         let ticket = persist(.entry(.batch(batch)), into: &effects)
-        awaiting.append(ticket, .ingestReply(requester, outcome, id: id))
+        awaiting.append(ticket, .batch(batch, requester, outcome, id: id))
     }
 
     /// - Parameter then: awaited behind the block, for blocks that have no requester.

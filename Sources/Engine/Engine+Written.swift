@@ -12,6 +12,10 @@ extension Engine {
                 blockWritten(item.ticket, stamp, requester, id, into: &effects)
             case .decision: decisionWritten(now: now, into: &effects)
             case .purge: purged(now: now, into: &effects)
+            case .batch(let batch, let requester, let outcome, let id):
+                writtenProducers.take(batch)
+                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
             case .ingestReply(let requester, let outcome, let id):
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, let members):
@@ -126,7 +130,8 @@ extension Engine {
         isStopping = true
         while let item = awaiting.next(through: lastTicket) {
             switch item.awaited {
-            case .block(_, let requester?, let id), .ingestReply(let requester, _, let id):
+            case .block(_, let requester?, let id), .batch(_, let requester, _, let id),
+                .verdict(_, let requester, let id), .ingestReply(let requester, _, let id):
                 let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, _), .configuration(let requester, let id, _, _):
@@ -163,7 +168,7 @@ extension Engine {
         persisted(through: Ticket(ticket.raw - 1), now: now, into: &effects)
         statistics.storageFull += 1
         guard let item = awaiting.next(through: ticket) else { return }
-        let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+        let error = Self.storageFull
         switch item.awaited {
         case .block(let stamp, let requester, let id):
             effects.append(.releaseBlock(item.ticket))
@@ -173,11 +178,11 @@ extension Engine {
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             }
         case .decision: decisionUnwritten(error, now: now, into: &effects)
-        case .ingestReply(let requester, .taken, let id):
-            // A discarded batch that could not be noted as taken.
+        case .batch(_, let requester, _, let id):
             blocksHaltedAtFull(into: &effects)
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
         case .ingestReply(let requester, let outcome, let id):
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
         case .configuration(let requester, let id, _, let old):

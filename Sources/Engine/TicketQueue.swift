@@ -10,6 +10,10 @@ enum Awaited: Hashable, Sendable {
     case decision
     /// The events are gone from the disk.
     case purge
+    /// A batch that the gate's policy discarded was noted as taken.
+    case batch(ProducerBatch, Requester, IngestReply.Outcome, id: String?)
+    /// A batch that was not taken: what it is to be told depends on whether the ones before it were written.
+    case verdict(ProducerBatch, Requester, id: String?)
     /// Nothing of its own is written, but what it tells must not run ahead of the disk.
     case ingestReply(Requester, IngestReply.Outcome, id: String?)
     /// The reply is made now, so that it shows what is on disk by then.
