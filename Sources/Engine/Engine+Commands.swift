@@ -45,8 +45,13 @@ extension Engine {
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
-        if command.isRetry { unwritten = nil }
-        if let request = command.request, !isFresh(command, request, now: now, into: &effects) { return }
+        if command.isRetry {
+            // It was decided once, and has been closing the gate since: what it expected does not matter any more.
+            guard unwritten == command else { return }
+            unwritten = nil
+        } else if let request = command.request, !isFresh(command, request, now: now, into: &effects) {
+            return
+        }
         switch command.intent {
         case .start(let leaseMs): decideStart(command, leaseMs, now: now, into: &effects)
         case .hold(let cause, _, let policy): decideHold(command, cause, policy, now: now, into: &effects)
@@ -186,7 +191,7 @@ extension Engine {
         if input == .drained, remaining > 0 { return }
         let before = lifecycle
         let transition = lifecycle.apply(input, cause: cause, through: lastSeq, wallMs: now.wallMs)
-        gate = .closed
+        gate.endDraining()
         var facts = RecordFacts()
         if input == .drainTimeout { facts.undelivered = remaining }
         flushCursors(into: &effects)

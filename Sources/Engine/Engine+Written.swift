@@ -75,8 +75,8 @@ extension Engine {
 
     private mutating func finish(_ done: Decision, now: Now, into effects: inout [Effect]) {
         decision = nil
-        unwritten = nil
         shown = lifecycle
+        if isCovered(by: done) { unwritten = nil }
         if let transition = done.transition {
             statistics.transitions += 1
             inForce(transition)
@@ -95,6 +95,13 @@ extension Engine {
         }
         checkDrain(now: now, into: &effects)
         decideNext(now: now, into: &effects)
+    }
+
+    /// Whether the closing that still waits for room is on disk with this one: a kill closes for good, any transition
+    /// that is no opening closes as a hold does.
+    private func isCovered(by done: Decision) -> Bool {
+        guard let unwritten, let state = done.transition?.state, !state.isOperating else { return false }
+        return state == .killed || unwritten.intent != .kill
     }
 
     /// The gate follows what is now on disk. Openings open here, and only here.
@@ -222,7 +229,7 @@ extension Engine {
             } else {
                 // A drain's end: the hold stands, and its end is decided again.
                 settleRetry = true
-                gate = Self.gate(of: shown)
+                if gate != .dead { gate = Self.gate(of: shown) }
             }
             retryAtMs = now.monotonicMs + configuration.retryMs
             effects.append(
