@@ -34,14 +34,15 @@ extension Engine {
         while decision == nil, !deferred.isEmpty {
             let command = deferred.removeFirst()
             decide(command, now: now, into: &effects)
-            if decision == nil { settleGate() }
+            if decision == nil { settleGate(into: &effects) }
         }
     }
 
     /// After a command that changed nothing: what it closed on being read opens again, unless another one closes.
-    private mutating func settleGate() {
+    private mutating func settleGate(into effects: inout [Effect]) {
         guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
+        if gate != .dead { tellTakenAfterKill(into: &effects) }
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
@@ -188,7 +189,8 @@ extension Engine {
     ) {
         guard lifecycle.state == .holdRequested, drain != nil else { return }
         let remaining = pending
-        if input == .drained, remaining > 0 { return }
+        // It may have waited behind a start and another hold, whose drain has its own time.
+        if input == .drained ? remaining > 0 : !isDrainOver(at: now) { return }
         let before = lifecycle
         let transition = lifecycle.apply(input, cause: cause, through: lastSeq, wallMs: now.wallMs)
         gate.endDraining()

@@ -71,14 +71,15 @@ extension Engine {
 
     /// Ends the drain when nothing is left of it, or its time is over.
     mutating func checkDrain(now: Now, into effects: inout [Effect]) {
-        guard let drain, decision == nil, lifecycle.state == .holdRequested, !settleRetry else { return }
-        let left = pending
-        if left == 0 {
+        guard drain != nil, decision == nil, lifecycle.state == .holdRequested, !settleRetry else { return }
+        if pending == 0 {
             take(.drained, nil, from: nil, now: now, into: &effects)
-        } else if let deadline = drain.deadlineMs, deadline <= now.monotonicMs {
+        } else if isDrainOver(at: now) {
             take(.drainTimeout, nil, from: nil, now: now, into: &effects)
         }
     }
+
+    func isDrainOver(at now: Now) -> Bool { drain?.deadlineMs.map { $0 <= now.monotonicMs } ?? false }
 
     mutating func reportProgress(now: Now, into effects: inout [Effect]) {
         guard var current = drain, shown.state == .holdRequested,

@@ -180,7 +180,7 @@ extension Engine {
         if let batch = stamp.batch { writtenProducers.take(batch) }
         if gate == .dead {
             effects.append(.releaseBlock(ticket))
-            if let requester { repliesAfterKill.append(Waiting(requester: requester, id: id)) }
+            if let requester { repliesAfterKill.append(Waiting(stamp: stamp, requester: requester, id: id)) }
             return
         }
         let isNext = firstUndiscarded(after: published) == stamp.range.first
@@ -191,12 +191,23 @@ extension Engine {
         effects.append(.releaseBlock(ticket))
         if durable.isEmpty { meter.drop(through: doneThrough) }
         guard let requester else { return }
+        tellTaken(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+    }
+
+    private func tellTaken(_ waiting: Waiting, into effects: inout [Effect]) {
+        let stamp = waiting.stamp
         let count = Int(stamp.range.count)
         let outcome = IngestReply.Outcome.taken(
             accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
-            kept: stamp.gated || !durable.isEmpty,
-            last: stamp.range.last)
-        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            kept: stamp.gated || !durable.isEmpty, last: stamp.range.last)
+        effects.append(
+            .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
+    }
+
+    /// The kill that committed blocks waited for has come to nothing.
+    mutating func tellTakenAfterKill(into effects: inout [Effect]) {
+        for waiting in repliesAfterKill { tellTaken(waiting, into: &effects) }
+        repliesAfterKill = []
     }
 
     /// The disk was full: this block's numbers and batch were not taken.

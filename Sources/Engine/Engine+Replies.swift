@@ -16,6 +16,7 @@ extension Engine {
     ) {
         guard let request = command.request, let requester = command.requester else { return }
         if case .hold(_, let waitMs?, _) = command.intent, shown.state == .holdRequested {
+            guard !isStopping else { return refuse(request, requester, Self.stopping, into: &effects) }
             waiters.append(
                 HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
@@ -98,14 +99,16 @@ extension Engine {
         waiters.removeAll { $0.deadlineMs <= now.monotonicMs }
     }
 
+    private static let stopping = WireError(
+        .shuttingDown, "the host is stopping; the hold stands", retryable: true)
+
     /// The host stops: nobody is left waiting.
     public mutating func stop(restart: Bool, into effects: inout [Effect]) {
         guard !isStopping else { return }
         isStopping = true
-        let error = WireError(.shuttingDown, "the host is stopping; the hold stands", retryable: true)
         for waiter in waiters {
             effects.append(
-                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: Self.stopping)))
         }
         waiters = []
         flushCursors(into: &effects)

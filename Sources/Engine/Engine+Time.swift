@@ -49,11 +49,11 @@ extension Engine {
         var next = nextHeartbeatMs
         func consider(_ time: Int64?) { if let time { next = min(next, time) } }
         consider(stream.snapshotDueMs)
-        consider(leaseDeadlineMs)
+        if !isExpiring { consider(leaseDeadlineMs) }
         consider(retryAtMs)
         consider(heldWarningAtMs)
         if let drain, shown.state == .holdRequested {
-            if decision == nil { consider(drain.deadlineMs) }
+            if decision == nil, !settleRetry { consider(drain.deadlineMs) }
             if pending != drain.lastRemaining {
                 consider(drain.lastProgressMs + configuration.drainProgressMs)
             }
@@ -80,15 +80,19 @@ extension Engine {
         recordDiscards(now: now, into: &effects)
     }
 
+    /// The lease's end was read and is not decided yet, or a closing that comes to the same waits for room: the same
+    /// end is not taken twice.
+    private var isExpiring: Bool {
+        unwritten != nil
+            || deferred.contains { if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false } }
+    }
+
     private mutating func expireLease(now: Now, into effects: inout [Effect]) {
-        // Read, not yet decided: the same expiry is not taken twice.
-        let isTaken = deferred.contains {
-            if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false }
-        }
-        guard lifecycle.state.isOperating, !isTaken, unwritten == nil else {
-            if !lifecycle.state.isOperating { leaseDeadlineMs = nil }
+        guard lifecycle.state.isOperating else {
+            leaseDeadlineMs = nil
             return
         }
+        guard !isExpiring else { return }
         take(.hold(.leaseExpired, waitMs: nil, policy: nil), nil, from: nil, now: now, into: &effects)
     }
 
