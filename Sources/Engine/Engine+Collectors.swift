@@ -25,7 +25,9 @@ extension Engine {
         guard let attachment = attachments[peer], let window = attachment.window, !window.isBlocked else {
             return nil
         }
-        if window.isDurable, durable[attachment.name] == nil { return nil }
+        if window.isDurable {
+            guard let place = durable[attachment.name], place.beingNoted == nil else { return nil }
+        }
         let from = firstUndiscarded(after: window.sentThrough)
         guard from <= limit else { return nil }
         let isFull =
@@ -153,9 +155,9 @@ extension Engine {
         guard durable[name]?.burial != nil else { return }
         durable[name]?.burial = nil
         durable[name]?.cursorAfterBurial = .zero
-        guard let attachment = attachments.values.first(where: { $0.name == name }) else { return }
-        effects.append(.send(attachment.peer, .refused(error)))
-        detach(attachment.peer, change: .detached, reason: "no room for its rejects", into: &effects)
+        guard let peer = holder(of: name) else { return }
+        effects.append(.send(peer, .refused(error)))
+        detach(peer, change: .detached, reason: "no room for its rejects", into: &effects)
     }
 
     private mutating func advance(_ name: String, to seq: JournalSeq, now: Now, into effects: inout [Effect])

@@ -126,10 +126,10 @@ extension Engine {
         now: Now,
         into effects: inout [Effect]
     ) {
-        if let attachment = attachments.values.first(where: { $0.name == name }) {
+        if let peer = holder(of: name) {
             let error = WireError(.superseded, "\(name) was \(reason): it is no longer kept for")
-            effects.append(.send(attachment.peer, .refused(error)))
-            detach(attachment.peer, change: nil, reason: nil, into: &effects)
+            effects.append(.send(peer, .refused(error)))
+            detach(peer, change: nil, reason: nil, into: &effects)
         }
         durable[name] = nil
         drain?.names.remove(name)

@@ -82,8 +82,9 @@ extension Engine {
             durable[hello.name] = DurableCollector(cursor: cursor, notedCursor: cursor, handedThrough: cursor)
             attachments[peer]?.window?.sentThrough = cursor
             let ticket = persist(.entry(.known(collector: hello.name, cursor: cursor)), into: &effects)
-            awaiting.append(ticket, .welcome(peer))
-        } else {
+            durable[hello.name]?.beingNoted = ticket
+            awaiting.append(ticket, .known(collector: hello.name))
+        } else if durable[hello.name]?.beingNoted == nil {
             welcome(peer, into: &effects)
         }
     }
@@ -127,6 +128,28 @@ extension Engine {
             types: collect.types, limitBytes: max(1, min(collect.windowBytes, configuration.maxWindowBytes)),
             isDurable: collect.durable, sentThrough: place, redeliveredThrough: known?.handedThrough ?? place)
     }
+
+    /// The collector's place is on disk: whoever is attached under its name may hear so.
+    mutating func known(_ name: String, _ ticket: Ticket, into effects: inout [Effect]) {
+        guard durable[name]?.beingNoted == ticket else { return }
+        durable[name]?.beingNoted = nil
+        if let peer = holder(of: name) { welcome(peer, into: &effects) }
+    }
+
+    /// There was no room for the collector's place: it is not known, and nothing is kept for it.
+    mutating func unknown(_ name: String, _ ticket: Ticket, _ error: WireError, into effects: inout [Effect])
+    {
+        guard durable[name]?.beingNoted == ticket else { return }
+        durable[name] = nil
+        drain?.names.remove(name)
+        discards.cursors = durable.mapValues(\.cursor)
+        guard let peer = holder(of: name) else { return }
+        effects.append(.send(peer, .refused(error)))
+        detach(peer, change: .detached, reason: "no room for its place", into: &effects)
+    }
+
+    /// The connection that has the name.
+    func holder(of name: String) -> PeerID? { attachments.values.first { $0.name == name }?.peer }
 
     func welcome(_ peer: PeerID, into effects: inout [Effect]) {
         guard let attachment = attachments[peer] else { return }

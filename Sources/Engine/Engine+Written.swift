@@ -23,7 +23,7 @@ extension Engine {
             case .configuration(let requester, let id, let new, _):
                 let members = [JSONValue.Member("configuration", new)]
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
-            case .welcome(let peer): welcome(peer, into: &effects)
+            case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
             }
@@ -146,7 +146,7 @@ extension Engine {
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .welcome, .roomAgain, .burial: break
+            case .block(_, nil, _), .known, .roomAgain, .burial: break
             }
         }
         for waiting in repliesAfterKill {
@@ -197,9 +197,7 @@ extension Engine {
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
         case .reply(let requester, let id, _):
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
-        case .welcome(let peer):
-            effects.append(.send(peer, .refused(error)))
-            detach(peer, change: nil, reason: nil, into: &effects)
+        case .known(let name): unknown(name, item.ticket, error, into: &effects)
         case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
