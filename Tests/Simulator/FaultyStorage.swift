@@ -193,8 +193,8 @@ final class FaultyFile: StorageFile {
         if fault == .full { bytes.removeLast((bytes.count + 1) / 2) }
         if growth > 0 && growth > room { bytes.removeLast(min(bytes.count, growth - max(0, room))) }
         storage.disk.write(bytes, to: id, at: Int(offset))
-        if isFull { throw FaultyStorage.full(name) }
         if fault == .powerLoss { throw storage.die(name) }
+        if isFull { throw FaultyStorage.full(name) }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
