@@ -37,7 +37,7 @@ private struct Lives {
                 case .storage, .syncFailed: break
                 }
             }
-            storage.crash(using: &random)
+            if random.chance(40) { storage.restart() } else { storage.crash(using: &random) }
             storage.capacityBytes = .max
         }
         try check(open())

@@ -45,6 +45,11 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         page: (_ name: String, _ page: Int) -> DiskState.PageFate, change: (_ index: Int) -> Bool
     ) {
         disk.crash(page: page, change: change)
+        restart()
+    }
+
+    /// The process dies and the machine goes on: the cache stays, what is not synced in it stays so.
+    public func restart() {
         isDead = false
         faults = [:]
         calls = []
