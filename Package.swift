@@ -44,6 +44,10 @@ let package = Package(
         .executableTarget(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
+        .testTarget(
+            name: "HistoryTests",
+            dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium", "Simulator"],
+            swiftSettings: strict),
         // What tests share: seeded worlds.
         .target(
             name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",

@@ -3,8 +3,9 @@ import Lifecycle
 
 /// The hash-chained record of every transition, synced before its reply.
 ///
-/// Files `history-00000001.ndjson`, `history-00000002.ndjson`, … hold one chain (`HistoryFormat`). An append is one
-/// write and one sync. A full disk leaves the file as it was; for a hold or a kill the reserve is given up first.
+/// Files `history-00000001.ndjson`, `history-00000002.ndjson`, … hold one chain (`HistoryFormat`). An append
+/// is one write and one sync. A full disk leaves the file as it was; for a hold or a kill the reserve is
+/// given up first.
 ///
 /// One thread at a time uses it, which makes `@unchecked Sendable` true; `reader` is for all threads.
 public final class History: @unchecked Sendable {
@@ -38,16 +39,16 @@ public final class History: @unchecked Sendable {
 
     /// Verifies the whole history, and makes it ready for appending.
     ///
-    /// A last line that neither parses nor ends in a line feed was never answered and is cut off; anything else
-    /// that does not verify is `damaged`, with its file, line, and what is wrong.
+    /// A last line that neither parses nor ends in a line feed was never answered and is cut off; anything
+    /// else that does not verify is `damaged`, with its file, line, and what is wrong.
     ///
     /// - Parameters:
     ///   - rotateBytes: a file of at least this size is followed by a new one.
-    ///   - answered: the journal's head, if it is known: what does not verify right after it was never answered
-    ///     either, and is cut off.
+    ///   - answered: the number of the record that the journal noted as the head, 0 when it is known to
+    ///     have noted none: what does not verify beyond it was never answered either, and is cut off.
     ///   - visit: gets each record, oldest first; what it throws is damage at that line.
     public static func open(
-        storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: HistoryHead? = nil,
+        storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: UInt64? = nil,
         visit: (HistoryRecord) throws(FormatFault) -> Void = { _ in }
     ) throws(JournalError) -> History {
         let numbers = try disk(try storage.names()).compactMap(HistoryFormat.fileNumber).sorted()
@@ -92,8 +93,8 @@ public final class History: @unchecked Sendable {
 
     /// Writes and syncs all records with one write.
     ///
-    /// - Throws: `full`: nothing was written, and the history goes on. Every other error is final: whether the
-    ///   records are on disk shows at the next start.
+    /// - Throws: `full`: nothing was written, and the history goes on. Every other error is final: whether
+    ///   the records are on disk shows at the next start.
     /// - Returns: the new head, for the journal to note.
     public func append(_ drafts: [HistoryDraft]) throws(JournalError) -> HistoryHead {
         precondition(!drafts.isEmpty, "there is nothing to record")

@@ -47,7 +47,8 @@ public struct InFlightRanges: Hashable, Sendable {
 
 /// The further members of a record, with types: the only place that knows their names.
 ///
-/// The host writes `extras.members` into `HistoryDraft.extra`; recovery reads them back with `init(_:source:)`.
+/// The host writes `extras.members` into `HistoryDraft.extra`; recovery reads them back with
+/// `init(_:source:)`.
 public struct HistoryExtras: Hashable, Sendable {
     /// `key`, `fingerprint`, `reply`.
     public var remembered: RememberedReply?
@@ -90,13 +91,13 @@ public struct HistoryExtras: Hashable, Sendable {
         func add(_ name: String, _ value: JSONValue?) {
             if let value { members.append(JSONValue.Member(name, value)) }
         }
-        add("pending", pending.map { .uint($0) })
-        add("undelivered", undelivered.map { .uint($0) })
+        add("pending", pending.map(Self.number))
+        add("undelivered", undelivered.map(Self.number))
         add("leaseMs", lease.map { .int($0.durationMs) })
         add("leaseSetAt", lease.map { .string(RFC3339.format($0.setAtWallMs)) })
         add("gatedEvents", gatedEvents.map { .string($0.rawValue) })
-        add("released", released.map { .uint($0.raw) })
-        add("discarded", discarded.map { .uint($0) })
+        add("released", released.map { Self.number($0.raw) })
+        add("discarded", discarded.map(Self.number))
         add("inFlight", inFlight.map(Self.value(of:)))
         add("collector", collector.map { .string($0) })
         add("key", remembered.map { .string($0.key) })
@@ -137,10 +138,15 @@ public struct HistoryExtras: Hashable, Sendable {
         }
     }
 
+    /// As a reader of JSON gives it, so that a record reads back equal to what was written.
+    private static func number(_ value: UInt64) -> JSONValue {
+        Int64(exactly: value).map { .int($0) } ?? .uint(value)
+    }
+
     private static func value(of inFlight: [InFlightRanges]) -> JSONValue {
         .object(
             inFlight.map { row in
-                let ranges = row.ranges.map { JSONValue.array([.uint($0.first.raw), .uint($0.count)]) }
+                let ranges = row.ranges.map { JSONValue.array([number($0.first.raw), number($0.count)]) }
                 return JSONValue.Member(row.name, .array(ranges))
             })
     }

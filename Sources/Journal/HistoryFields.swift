@@ -85,7 +85,9 @@ struct JSONFields {
 
     /// Nil when the member is missing or null.
     subscript(name: String) -> JSONValue? {
-        guard let member = members.first(where: { $0.name == name }), member.value != .null else { return nil }
+        guard let member = members.first(where: { $0.name == name }), member.value != .null else {
+            return nil
+        }
         return member.value
     }
 

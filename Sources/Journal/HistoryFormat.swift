@@ -5,9 +5,9 @@ import Wire
 
 /// The history's bytes: how a line is written, and what makes one verify.
 ///
-/// Each line is a JSON object that ends in `"prev":"…","hash":"…"}`. `hash` is the SHA-256 of the line's bytes
-/// before `,"hash"`, `prev` is the hash of the line before, over all files; 64 zeros before the first line of all.
-/// The first line of each file is its header and part of the chain:
+/// Each line is a JSON object that ends in `"prev":"…","hash":"…"}`. `hash` is the SHA-256 of the line's
+/// bytes before `,"hash"`, `prev` is the hash of the line before, over all files; 64 zeros before the first
+/// line of all. The first line of each file is its header and part of the chain:
 ///
 ///     {"format":"holdgate-history","version":1,"file":1,"n":0,"prev":"000…","hash":"…"}
 ///
@@ -127,7 +127,8 @@ enum HistoryFormat {
         }
         guard let state = try state(fields, "state") else { throw FormatFault("`state` is missing") }
         let draft = HistoryDraft(
-            wallMs: wallMs, launch: launch, gate: gate, seq: TransitionSeq(try fields.need("seq", fields.uint)),
+            wallMs: wallMs, launch: launch, gate: gate,
+            seq: TransitionSeq(try fields.need("seq", fields.uint)),
             state: state, previous: try Self.state(fields, "previous"),
             command: try fields.need("command", fields.string),
             through: JournalSeq(try fields.need("through", fields.uint)),

@@ -27,7 +27,8 @@ struct HistoryIndex: Sendable {
         files[last].byteCount = end
     }
 
-    /// The place in its file from which record `n` is found by counting lines; nil when there is no such record.
+    /// The place in its file from which record `n` is found by counting lines; nil when there is no such
+    /// record.
     func place(of n: UInt64) -> Place? {
         guard let file = files.last(where: { $0.firstN <= n }), n - file.firstN < file.recordCount else {
             return nil

@@ -1,5 +1,5 @@
-/// Room kept back so that a full disk does not keep the gate open: a file of zeros that is given up when a hold
-/// or a kill finds no room.
+/// Room kept back so that a full disk does not keep the gate open: a file of zeros that is given up when a
+/// hold or a kill finds no room.
 final class HistoryReserve {
     static let name = "reserve"
     static let byteCount = 1 << 20

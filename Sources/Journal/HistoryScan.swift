@@ -15,9 +15,9 @@ struct HistoryScan {
     private(set) var fileNumber: UInt64 = 0
 
     /// Whatever follows the record of this number was never answered; nil when that is not known.
-    let answered: HistoryHead?
+    let answered: UInt64?
 
-    init(answered: HistoryHead?) { self.answered = answered }
+    init(answered: UInt64?) { self.answered = answered }
 
     /// Verifies the next file. Of the last one, a torn end is left out of `byteCount` and is to be cut off.
     mutating func read(
@@ -80,9 +80,9 @@ struct HistoryScan {
 
     /// Whether a line of the last file that does not verify was still being written when the host went down.
     private func wasNeverAnswered(_ line: HistoryLines.Line) -> Bool {
-        // The pages of one unsynced write reach the disk in any order: a line feed may have, and what is before
-        // it may not. The journal's head tells that nobody was answered.
-        if let answered, let head, head.n >= answered.n { return true }
+        // The pages of one unsynced write reach the disk in any order: a line feed may have, and what is
+        // before it may not. The journal's head tells that nobody was answered.
+        if let answered, (head?.n ?? 0) >= answered { return true }
         if line.isTerminated { return false }
         return (try? JSONValue.parse(line.bytes, maxNesting: JSONFields.maxNesting)) == nil
     }

@@ -34,7 +34,8 @@ public struct InternalConfiguration: Sendable {
         }
         let byteCount = try disk(try file.byteCount())
         guard byteCount <= UInt64(Self.maxFileBytes) else {
-            throw .damaged(file: Self.fileName, what: "it has \(byteCount) bytes, more than were ever written")
+            throw .damaged(
+                file: Self.fileName, what: "it has \(byteCount) bytes, more than were ever written")
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(byteCount), alignment: 16)
         defer { buffer.deallocate() }
@@ -52,8 +53,8 @@ public struct InternalConfiguration: Sendable {
         }
     }
 
-    /// Replaces the object; durable on return. `full` leaves the old one; after any other error it is the old one
-    /// or the new one.
+    /// Replaces the object; durable on return. `full` leaves the old one; after any other error it is the old
+    /// one or the new one.
     ///
     /// - Parameter object: an `.object` (or `.raw` text of one) that `fits`.
     public func replace(with object: JSONValue) throws(JournalError) {

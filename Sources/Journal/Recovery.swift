@@ -3,8 +3,8 @@ import Lifecycle
 
 /// What the history's records add up to: where the host goes on after a restart.
 ///
-/// A pure fold. Give `apply` each record that `History.open` visits; a record that does not follow from the ones
-/// before it and the lifecycle's table throws, and is damage.
+/// A pure fold. Give `apply` each record that `History.open` visits; a record that does not follow from the
+/// ones before it and the lifecycle's table throws, and is damage.
 public struct RecoveredHistory: Hashable, Sendable {
     /// The newest launch; nil before the first record.
     public private(set) var lifecycle: Lifecycle?
@@ -82,11 +82,13 @@ public struct RecoveredHistory: Hashable, Sendable {
             throw FormatFault("`\(draft.command)` changes no state")
         }
         let transition = Transition(
-            seq: draft.seq, state: draft.state, previous: draft.previous, cause: cause, through: draft.through,
+            seq: draft.seq, state: draft.state, previous: draft.previous, cause: cause,
+            through: draft.through,
             wallMs: draft.wallMs)
         guard lifecycle?.replay(transition) == true else {
             let state = lifecycle?.state.rawValue ?? "nothing"
-            throw FormatFault("`\(draft.command)` to `\(draft.state.rawValue)` does not follow from `\(state)`")
+            throw FormatFault(
+                "`\(draft.command)` to `\(draft.state.rawValue)` does not follow from `\(state)`")
         }
         last = RecordedTransition(transition, draft, extras)
     }

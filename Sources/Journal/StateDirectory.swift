@@ -4,8 +4,8 @@ import Wire
 
 /// The directory with everything that outlives the process, locked for one host.
 ///
-/// `lock` holds the process id of the host that has it, `identity` the inode and birth time of itself: a directory
-/// that was copied has another. A snapshot of the block device can't be told from the original.
+/// `lock` holds the process id of the host that has it, `identity` the inode and birth time of itself: a
+/// directory that was copied has another. A snapshot of the block device can't be told from the original.
 public struct StateDirectory: ~Copyable {
     public let path: String
     private let lock: Int32
@@ -18,8 +18,8 @@ public struct StateDirectory: ~Copyable {
 
     deinit { close(lock) }
 
-    /// Creates the directory where it is missing (0700, its parents too), locks it, and checks that it is the one
-    /// that the host wrote.
+    /// Creates the directory where it is missing (0700, its parents too), locks it, and checks that it is the
+    /// one that the host wrote.
     ///
     /// - Parameter restored: accept a copied directory, and make it the one from now on.
     public static func open(_ path: String, restored: Bool) throws(StateDirectoryError) -> StateDirectory {
@@ -47,7 +47,9 @@ public struct StateDirectory: ~Copyable {
             let parentPath = String(name.drop { $0 != "/" }.reversed())
             guard !parentPath.isEmpty, parentPath != path else { throw .system(path: path, failed("mkdir")) }
             try create(parentPath)
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system(path: path, failed("mkdir")) }
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                throw .system(path: path, failed("mkdir"))
+            }
         default:
             throw .system(path: path, failed("mkdir"))
         }

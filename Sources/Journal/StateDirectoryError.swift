@@ -15,8 +15,8 @@ public enum StateDirectoryError: Error, Hashable, Sendable, CustomStringConverti
             "\(path) is in use by another host (\(holder.map { "process \($0)" } ?? "process unknown")): "
                 + "stop that one, or give this one a directory of its own"
         case .copied(let path, let what):
-            "\(path) was copied or restored (\(what)). What happened in the original since then is unknown here, "
-                + "a hold or a kill included. If this is the one to go on with, start with --restored: "
+            "\(path) was copied or restored (\(what)). What happened in the original since then is unknown "
+                + "here, a hold or a kill included. If this is the one to go on with, start with --restored: "
                 + "a new launch begins on hold"
         case .unknownVersion(let path, let version):
             "\(path) has format version \(version), written by a newer host: use that one"
