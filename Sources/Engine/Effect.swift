@@ -56,6 +56,8 @@ public struct RecordFacts: Hashable, Sendable {
     public var pending: UInt64?
     /// Events that a drain's timeout left.
     public var undelivered: UInt64?
+    /// A hold with the policy `discard` dropped what was queued beyond its own place, up to here.
+    public var discardedThrough: JournalSeq?
     /// Events dropped, and why.
     public var discarded: UInt64?
     public var discardReason: DiscardReason?

@@ -133,8 +133,7 @@ extension Engine {
         }
         durable[name] = nil
         drain?.names.remove(name)
-        discards.cursors = durable.mapValues(\.cursor)
-        meter.drop(through: doneThrough)
+        forgetDone()
         _ = persist(.entry(.forgotten(collector: name)), into: &effects)
         report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()

@@ -226,14 +226,16 @@ extension Engine {
 
     /// Nothing is under way: batches and numbers go on from what is on disk.
     mutating func roomAgain(into effects: inout [Effect]) {
-        isHalted = false
         producers = writtenProducers
-        // Numbers that a record names are never given again; the others are.
-        lastSeq = max(committed, recordedThrough)
+        // Numbers that a record names, or will name, are never given again; the others are.
+        let waiting = (deferred + [unwritten].compactMap { $0 }).map(\.readAfter).max()
+        lastSeq = max(committed, recordedThrough, waiting ?? .zero)
         discards.removeDiscards(after: lastSeq)
-        if let gap = SeqRange(first: committed.next, through: lastSeq) {
-            discards.addDiscard(gap)
-            _ = persist(.entry(.discarded(gap, .unwritten)), into: &effects)
+        guard let gap = SeqRange(first: committed.next, through: lastSeq) else {
+            isHalted = false
+            return
         }
+        discards.addDiscard(gap)
+        awaiting.append(persist(.entry(.discarded(gap, .unwritten)), into: &effects), .gap)
     }
 }

@@ -26,6 +26,7 @@ extension Engine {
             case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
+            case .gap: isHalted = false
             }
         }
         doneTicket = max(doneTicket, ticket)
@@ -77,6 +78,11 @@ extension Engine {
         decision = nil
         shown = lifecycle
         if isCovered(by: done) { unwritten = nil }
+        if let through = done.record.facts.discardedThrough {
+            // The record alone says so: a crash before the journal knows of it changes nothing.
+            discardedThrough = max(discardedThrough, through)
+            dropGated(through: through, .policy, into: &effects)
+        }
         if let transition = done.transition {
             statistics.transitions += 1
             inForce(transition)
@@ -146,7 +152,7 @@ extension Engine {
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .known, .roomAgain, .burial: break
+            case .block(_, nil, _), .known, .roomAgain, .gap, .burial: break
             }
         }
         for waiting in repliesAfterKill {
@@ -201,6 +207,9 @@ extension Engine {
         case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
+        case .gap:
+            gapRetry = true
+            retryAtMs = now.monotonicMs + configuration.retryMs
         }
     }
 
@@ -210,6 +219,9 @@ extension Engine {
         decision = nil
         lifecycle = failed.before
         leaseDeadlineMs = failed.leaseDeadlineBefore
+        if let reason = failed.record.facts.discardReason, let count = failed.record.facts.discarded {
+            unrecordedDiscards[reason, default: 0] += count
+        }
         let isClosing = failed.transition != nil && failed.transition?.state != .operating
         if let request = failed.command.request, let requester = failed.command.requester {
             var members: [JSONValue.Member] = []

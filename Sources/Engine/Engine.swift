@@ -8,6 +8,8 @@ public struct Recovered: Hashable, Sendable {
     public var ledger: Ledger
     /// The highest `through` of any record.
     public var recordedThrough: JournalSeq
+    /// What is queued up to here was dropped by a hold.
+    public var discardedThrough: JournalSeq
     /// The last transition, as it was published.
     public var lastState: StateBody
     public var replies: RememberedReplies
@@ -17,13 +19,15 @@ public struct Recovered: Hashable, Sendable {
     public var configuration: JSONValue
 
     public init(
-        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody,
+        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq,
+        discardedThrough: JournalSeq = .zero, lastState: StateBody,
         replies: RememberedReplies, meter: QueueMeter,
         configuration: JSONValue = .object([])
     ) {
         self.lifecycle = lifecycle
         self.ledger = ledger
         self.recordedThrough = recordedThrough
+        self.discardedThrough = discardedThrough
         self.lastState = lastState
         self.replies = replies
         self.meter = meter
@@ -70,6 +74,10 @@ public struct Engine: Hashable, Sendable {
     var isHalted = false
     /// The highest `through` of any record: numbers up to here are never given again.
     var recordedThrough: JournalSeq
+    /// What a hold that is on disk has dropped.
+    var discardedThrough: JournalSeq
+    /// A gap in the numbers found no room: it is noted again at `retryAtMs`, and no events are taken before.
+    var gapRetry = false
     /// Ingest that awaited its commit when a kill was read: answered when the kill is on disk, or has come to nothing.
     var repliesAfterKill: [Waiting] = []
     /// Ranges that are no longer delivered. Only this member of the ledger is used while running.
@@ -128,6 +136,7 @@ public struct Engine: Hashable, Sendable {
         producers = ledger.producers
         writtenProducers = ledger.producers
         recordedThrough = max(recovered.recordedThrough, ledger.lastSeq)
+        discardedThrough = recovered.discardedThrough
         discards = ledger
         discards.producers = ProducerTable(limit: 1)
         meter = recovered.meter

@@ -25,6 +25,8 @@ enum Awaited: Hashable, Sendable {
     case burial(collector: String)
     /// Every block that was under way when the disk was full has failed.
     case roomAgain
+    /// Numbers that will never be given are in the journal.
+    case gap
 }
 
 /// Awaited jobs in the order of their tickets.

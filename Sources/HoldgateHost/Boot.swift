@@ -64,7 +64,8 @@ public struct Boot {
         engine = Engine(
             Recovered(
                 lifecycle: start.lifecycle, ledger: log.ledger,
-                recordedThrough: max(recovered.through, start.lastState.through), lastState: start.lastState.body,
+                recordedThrough: max(recovered.through, start.lastState.through),
+                discardedThrough: recovered.discardedThrough, lastState: start.lastState.body,
                 replies: replies, meter: Self.meter(of: log), configuration: loaded),
             configuration: configuration, run: Self.name(random), now: now)
     }

@@ -187,6 +187,14 @@ struct Desk: Hashable {
         act { $0.persisted(through: item.ticket, now: $1, into: &$2) }
     }
 
+    /// The disk works until its oldest job is such a one.
+    mutating func disk(until isWanted: (Job) -> Bool) {
+        while let first = jobs.first, !isWanted(first.job) { diskStep() }
+    }
+
+    /// The disk works until the oldest block is its oldest job.
+    mutating func diskUntilBlock() { disk { if case .block = $0 { true } else { false } } }
+
     /// The disk has no room for its oldest job.
     mutating func diskFull() {
         let item = jobs.removeFirst()
@@ -225,6 +233,7 @@ struct Desk: Hashable {
             Recovered(
                 lifecycle: engine.shown, ledger: ledger,
                 recordedThrough: records.map(\.through).max() ?? .zero,
+                discardedThrough: records.compactMap(\.facts.discardedThrough).max() ?? .zero,
                 lastState: engine.stream.lastState.body, replies: engine.replies,
                 meter: QueueMeter(startBytes: 0),
                 configuration: engine.internalConfiguration),
