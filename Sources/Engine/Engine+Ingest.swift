@@ -52,10 +52,12 @@ extension Engine {
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
         }
-        return commit(summary, batch, isGated: isGated, requester, header.id, now: now, into: &effects)
+        return commit(summary, batch, isGated: isGated, now: now, into: &effects) {
+            .block($0, requester, id: header.id)
+        }
     }
 
-    private func refusalBeforeAnything() -> WireError? {
+    func refusalBeforeAnything() -> WireError? {
         if shown.state == .killed {
             return WireError(.notOperating, NotOperatingError(state: .killed).description)
         }
@@ -129,11 +131,10 @@ extension Engine {
         awaiting.append(ticket, .batch(batch, requester, outcome, id: id))
     }
 
-    /// - Parameter then: awaited behind the block, for blocks that have no requester.
+    /// - Parameter awaited: what is to happen once the block is on disk.
     mutating func commit(
-        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?,
-        _ id: String?,
-        now: Now, then: Awaited? = nil, into effects: inout [Effect]
+        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, now: Now,
+        into effects: inout [Effect], awaited: (BlockStamp) -> Awaited
     ) -> Admission {
         flushCursors(into: &effects)
         let range = SeqRange(first: lastSeq.next, count: UInt64(summary.count))
@@ -141,17 +142,17 @@ extension Engine {
         let stamp = BlockStamp(
             range: range, arrivalMs: now.wallMs, launch: lifecycle.launch,
             under: gate.opening.map { isGated ? lifecycle.seq : $0.seq } ?? lifecycle.seq, gated: isGated,
-            kept: isWanted || isGated || published < committed, batch: batch, byteCount: summary.byteCount)
+            kept: isWanted || isGated || published < lastGated, batch: batch, byteCount: summary.byteCount)
         if let batch { producers.take(batch) }
         lastSeq = range.last
+        if isGated { lastGated = lastSeq }
         statistics.eventsAccepted += range.count
         statistics.blocksAccepted += 1
         statistics.bytesAccepted += UInt64(summary.byteCount)
         if isGated { statistics.eventsGated += range.count }
         uncommittedBytes += UInt64(summary.byteCount)
         let ticket = takeTicket()
-        awaiting.append(ticket, .block(stamp, requester, id: id))
-        if let then { awaiting.append(ticket, then) }
+        awaiting.append(ticket, awaited(stamp))
         return .commit(ticket, stamp)
     }
 
@@ -168,21 +169,13 @@ extension Engine {
 
     // MARK: After the disk
 
-    mutating func blockWritten(
-        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?,
-        into effects: inout [Effect]
-    ) {
+    mutating func blockWritten(_ ticket: Ticket, _ stamp: BlockStamp, into effects: inout [Effect]) {
         committed = max(committed, stamp.range.last)
         uncommittedBytes -= UInt64(stamp.byteCount)
         meter.add(
             last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0,
             arrivalMs: stamp.arrivalMs)
         if let batch = stamp.batch { writtenProducers.take(batch) }
-        if gate == .dead {
-            effects.append(.releaseBlock(ticket))
-            if let requester { repliesAfterKill.append(Waiting(stamp: stamp, requester: requester, id: id)) }
-            return
-        }
         let isNext = firstUndiscarded(after: published) == stamp.range.first
         if !stamp.gated, isNext, gate.opening != nil {
             published = stamp.range.last
@@ -190,8 +183,12 @@ extension Engine {
         }
         effects.append(.releaseBlock(ticket))
         if durable.isEmpty { meter.drop(through: doneThrough) }
-        guard let requester else { return }
-        tellTaken(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+    }
+
+    /// A block is on disk; what it comes to is known once a kill that was read is decided.
+    mutating func tell(_ waiting: Waiting, into effects: inout [Effect]) {
+        if gate == .dead { return repliesAfterKill.append(waiting) }
+        tellTaken(waiting, into: &effects)
     }
 
     private func tellTaken(_ waiting: Waiting, into effects: inout [Effect]) {
@@ -199,7 +196,7 @@ extension Engine {
         let count = Int(stamp.range.count)
         let outcome = IngestReply.Outcome.taken(
             accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
-            kept: stamp.gated || !durable.isEmpty, last: stamp.range.last)
+            kept: stamp.kept && (stamp.gated || !durable.isEmpty), last: stamp.range.last)
         effects.append(
             .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
     }

@@ -9,7 +9,11 @@ extension Engine {
         while let item = awaiting.next(through: ticket) {
             switch item.awaited {
             case .block(let stamp, let requester, let id):
-                blockWritten(item.ticket, stamp, requester, id, into: &effects)
+                blockWritten(item.ticket, stamp, into: &effects)
+                tell(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+            case .requeued(let stamp, let batch, let requester, let id):
+                blockWritten(item.ticket, stamp, into: &effects)
+                endRequeue(stamp, batch, requester, id, nil, into: &effects)
             case .decision: decisionWritten(now: now, into: &effects)
             case .purge: purged(now: now, into: &effects)
             case .batch(let batch, let requester, let outcome, let id):
@@ -20,9 +24,7 @@ extension Engine {
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, let members):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
-            case .configuration(let requester, let id, let new, _):
-                let members = [JSONValue.Member("configuration", new)]
-                effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
+            case .configuration(let new): configurationWritten(new, nil, into: &effects)
             case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
@@ -58,13 +60,13 @@ extension Engine {
         strangers = []
         committed = lastSeq
         published = lastSeq
+        shown = lifecycle
+        let refusal = WireError(.notOperating, NotOperatingError(state: .killed).description)
+        refuseConfigurationChanges(refusal, into: &effects)
         internalConfiguration = .object([])
         drain = nil
         effects.append(.rebind)
         for reply in repliesAfterKill {
-            let error = NotOperatingError(state: .killed)
-            let refusal = WireError(.notOperating, error.description)
-            let status = HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)
             effects.append(
                 .ingestReply(
                     reply.requester,
@@ -143,16 +145,16 @@ extension Engine {
         isStopping = true
         while let item = awaiting.next(through: lastTicket) {
             switch item.awaited {
-            case .block(_, let requester?, let id), .batch(_, let requester, _, let id),
+            case .block(_, let requester, let id), .batch(_, let requester, _, let id),
                 .verdict(_, let requester, let id), .ingestReply(let requester, _, let id):
                 let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-            case .reply(let requester, let id, _), .configuration(let requester, let id, _, _):
+            case .reply(let requester, let id, _), .requeued(_, _, let requester, let id):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .known, .roomAgain, .gap, .burial: break
+            case .configuration, .known, .roomAgain, .gap, .burial: break
             }
         }
         for waiting in repliesAfterKill {
@@ -161,6 +163,7 @@ extension Engine {
                 .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status))
             )
         }
+        refuseConfigurationChanges(error, into: &effects)
         for command in deferred {
             if let request = command.request { refuse(request, command.requester, error, into: &effects) }
         }
@@ -186,10 +189,12 @@ extension Engine {
         case .block(let stamp, let requester, let id):
             effects.append(.releaseBlock(item.ticket))
             blockUnwritten(stamp, into: &effects)
-            if let requester {
-                let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
-                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-            }
+            let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .requeued(let stamp, let batch, let requester, let id):
+            effects.append(.releaseBlock(item.ticket))
+            blockUnwritten(stamp, into: &effects)
+            endRequeue(stamp, batch, requester, id, error, into: &effects)
         case .decision: decisionUnwritten(error, now: now, into: &effects)
         case .batch(_, let requester, _, let id):
             blocksHaltedAtFull(into: &effects)
@@ -198,9 +203,7 @@ extension Engine {
         case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
         case .ingestReply(let requester, let outcome, let id):
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-        case .configuration(let requester, let id, _, let old):
-            internalConfiguration = old
-            effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+        case .configuration(let new): configurationWritten(new, error, into: &effects)
         case .reply(let requester, let id, _):
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
         case .known(let name): unknown(name, item.ticket, error, into: &effects)

@@ -67,6 +67,8 @@ public struct Engine: Hashable, Sendable {
     public internal(set) var committed: JournalSeq
     /// Events up to here were published on `stream`, or nobody will.
     public internal(set) var published: JournalSeq
+    /// The last event that was gated: until it is published, what comes behind it is read from the journal too.
+    var lastGated: JournalSeq
     var producers: ProducerTable
     /// The same as far as it is on disk: to go back to when the disk is full.
     var writtenProducers: ProducerTable
@@ -85,6 +87,8 @@ public struct Engine: Hashable, Sendable {
     /// Bytes of what is committed.
     var meter: QueueMeter
     public internal(set) var uncommittedBytes: UInt64 = 0
+    /// Dead letters are on their way back into the queue: one request at a time.
+    var isRequeueing = false
     /// Jobs that somebody waits for, oldest first.
     var awaiting = TicketQueue()
     var lastTicket = Ticket(0)
@@ -113,7 +117,10 @@ public struct Engine: Hashable, Sendable {
     // MARK: The rest
 
     var replies: RememberedReplies
+    /// As it is on disk.
     var internalConfiguration: JSONValue
+    /// Changes to it, oldest first; the first one is being written.
+    var configurationChanges: [ConfigurationChange] = []
     var stream: StreamState
     var nextHeartbeatMs: Int64
     var unrecordedDiscards: [DiscardReason: UInt64] = [:]
@@ -133,6 +140,7 @@ public struct Engine: Hashable, Sendable {
         lastSeq = ledger.lastSeq
         committed = ledger.lastSeq
         published = lifecycle.closedThrough ?? ledger.lastSeq
+        lastGated = ledger.lastSeq
         producers = ledger.producers
         writtenProducers = ledger.producers
         recordedThrough = max(recovered.recordedThrough, ledger.lastSeq)
@@ -141,7 +149,9 @@ public struct Engine: Hashable, Sendable {
         discards.producers = ProducerTable(limit: 1)
         meter = recovered.meter
         durable = ledger.cursors.mapValues {
-            DurableCollector(cursor: $0, notedCursor: $0, handedThrough: ledger.lastSeq)
+            DurableCollector(
+                cursor: $0, notedCursor: $0,
+                handedThrough: recovered.lifecycle.closedThrough ?? ledger.lastSeq)
         }
         replies = recovered.replies
         internalConfiguration = recovered.configuration

@@ -91,7 +91,7 @@ public final class Host: Sendable {
                 case .persist(let ticket, .entry(let entry)): journal.submit(.entry(entry), ticket: ticket.raw)
                 case .log(let level, let message, let fields): log.log(level, message, fields)
                 case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind, .lookUp,
-                    .requeue, .stop:
+                    .requeue, .endRequeue, .stop:
                     break  // Nobody is there to hear of it.
                 }
             }

@@ -58,6 +58,7 @@ struct Desk: Hashable {
     var stops: [Bool] = []
     var rebinds = 0
     var requeues: [[UInt64]] = []
+    var endedRequeues: [Bool] = []
     private var lastRequester: UInt64 = 0
 
     var now: Now { Now(monotonicMs: nowMs, wallMs: nowMs + wallAheadMs) }
@@ -260,6 +261,7 @@ struct Desk: Hashable {
         case .rebind: rebinds += 1
         case .lookUp(_, let requester, let reply): replies[requester] = reply
         case .requeue(_, _, let seqs): requeues.append(seqs)
+        case .endRequeue(_, let isTaken): endedRequeues.append(isTaken)
         case .stop(let restart): stops.append(restart)
         case .log(_, let message, _): logs.append(message)
         }
