@@ -98,7 +98,11 @@ extension Engine {
     mutating func acknowledge(
         _ peer: PeerID, through: JournalSeq, _ rejects: [Reject], now: Now, into effects: inout [Effect]
     ) {
-        guard lifecycle.state != .killed, let attachment = attachments[peer] else { return }
+        guard let attachment = attachments[peer] else { return }
+        guard lifecycle.state != .killed, gate != .dead else {
+            let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
+            return effects.append(.send(peer, .error(error)))
+        }
         guard var window = attachment.window else {
             let error = WireError(.invalidMessage, "an ack from \(attachment.name), which collects nothing")
             effects.append(.send(peer, .error(error)))

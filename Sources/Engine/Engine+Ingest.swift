@@ -16,6 +16,11 @@ extension Engine {
         _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
+        if gate == .dead, shown.state != .killed, repliesAfterKill.count < Self.awaitingKillLimit {
+            // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
+            repliesAfterKill.append(Waiting(requester: requester, id: header.id))
+            return .settled
+        }
         if let refusal = refusalBeforeAnything() {
             statistics.blocksRefused += 1
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
@@ -53,6 +58,9 @@ extension Engine {
         }
         return commit(summary, batch, isGated: isGated, requester, header.id, now: now, into: &effects)
     }
+
+    /// Batches that may wait for a kill to be written.
+    static let awaitingKillLimit = 65_536
 
     private func refusalBeforeAnything() -> WireError? {
         if shown.state == .killed {

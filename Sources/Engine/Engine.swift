@@ -136,7 +136,8 @@ public struct Engine: Hashable, Sendable {
         replies = recovered.replies
         internalConfiguration = recovered.configuration
         stream = StreamState(
-            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0))
+            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0),
+            lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
         meter.drop(through: doneThrough)
