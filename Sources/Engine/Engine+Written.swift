@@ -54,7 +54,8 @@ extension Engine {
         internalConfiguration = .object([])
         drain = nil
         effects.append(.rebind)
-        for reply in repliesAfterKill {
+        // In the order in which they were read.
+        for reply in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
             let error = NotOperatingError(state: .killed)
             let refusal = WireError(.notOperating, error.description)
             let status = HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)
