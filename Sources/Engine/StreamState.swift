@@ -45,7 +45,9 @@ extension Engine {
 
     /// Somebody subscribed to a prefix that matches `state`: the present state follows shortly.
     public mutating func subscribedToState(now: Now) {
-        if stream.snapshotDueMs == nil { stream.snapshotDueMs = now.monotonicMs + configuration.snapshotDelayMs }
+        if stream.snapshotDueMs == nil {
+            stream.snapshotDueMs = now.monotonicMs + configuration.snapshotDelayMs
+        }
     }
 
     mutating func publishSnapshot(into effects: inout [Effect]) {
