@@ -39,7 +39,7 @@ let package = Package(
             name: "HoldgateHost", dependencies: ["Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .target(
-            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
+            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .executableTarget(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
