@@ -39,51 +39,19 @@ public struct Answer: Hashable, Sendable {
     }
 }
 
-/// Any reply: an answer or the error that the host gave, and whose request it is for.
-struct DecodedReply: Hashable, Sendable {
-    /// The request's `id` as JSON text; nil where the reply names none.
-    let id: String?
-    let answer: Answer
-    let error: WireError?
-
+extension DecodedReply {
     /// Reads one reply; throws `invalidReply`.
-    init(_ bytes: UnsafeRawBufferPointer, with parser: JSONParser) throws(HoldgateError) {
-        let value: JSONValue
+    static func read(_ bytes: UnsafeRawBufferPointer, with parser: JSONParser) throws(HoldgateError) -> DecodedReply {
         do {
-            value = try parser.parse(bytes)
+            return try parse(bytes, with: parser)
         } catch {
             throw Answer.invalid(error.message)
         }
-        guard let ok = value["ok"]?.asBool, let status = HostStatus(value) else {
-            throw Answer.invalid("\"ok\", \"state\", \"seq\" or \"launch\" is missing")
-        }
-        let id = value["id"]
-        self.id = id == nil || id == .null ? nil : id?.text
-        answer = Answer(text: String(decoding: bytes, as: UTF8.self), value: value, status: status)
-        error = ok ? nil : WireError(value["error"])
     }
 
-    func get() throws(HoldgateError) -> Answer {
-        guard let error else { return answer }
-        throw HoldgateError(error, state: answer.status.state, reply: answer.text)
-    }
-}
-
-extension HostStatus {
-    init?(_ value: JSONValue) {
-        guard let state = value["state"]?.asString.flatMap(LifecycleState.init(rawValue:)),
-            let seq = value["seq"]?.asUInt64, let launch = value["launch"]?.asString.flatMap(LaunchID.init)
-        else { return nil }
-        self.init(state: state, seq: TransitionSeq(seq), launch: launch)
-    }
-}
-
-extension WireError {
-    /// A reply's `error`; one that says nothing is `internal`.
-    init(_ value: JSONValue?) {
-        self.init(
-            ErrorCode(value?["code"]?.asString ?? ErrorCode.internalError.raw),
-            value?["message"]?.asString ?? "the host gave no reason",
-            retryable: value?["retryable"]?.asBool ?? false, index: value?["index"]?.asInt)
+    /// The answer, or the host's error thrown; `text` is the frame that was read.
+    func get(_ text: String) throws(HoldgateError) -> Answer {
+        guard let error else { return Answer(text: text, value: members, status: status) }
+        throw HoldgateError(error, state: status.state, reply: text)
     }
 }

@@ -99,14 +99,17 @@ private struct Exchange {
     private mutating func take(
         from sockets: inout AttemptSockets, _ parser: JSONParser
     ) throws(HoldgateError) -> Answer? {
-        while let reply = try sockets.reply(parser) {
+        while let text = try sockets.receive() {
+            let reply = try text.withUTF8Bytes { bytes throws(HoldgateError) in
+                try DecodedReply.read(bytes, with: parser)
+            }
             guard reply.id == id || reply.id == nil else { continue }
-            // A host that is failing or being replaced: the next one knows, by the key, what was done.
-            if reply.error?.code == .internalError, attempts > 1 {
-                do { _ = try reply.get() } catch { unsettled = error }
+            // A host that is failing: the next one knows, by the key, what was done.
+            if let error = reply.error, error.code == .internalError, attempts > 1 {
+                unsettled = HoldgateError(error, state: reply.status.state, reply: text)
                 continue
             }
-            return try reply.get()
+            return try reply.get(text)
         }
         return nil
     }
@@ -118,15 +121,10 @@ private struct Exchange {
     }
 }
 
-/// The sockets of one exchange: a list, since a `Socket` can't be an array's element.
+/// The sockets of one exchange.
 private struct AttemptSockets: ~Copyable {
-    private final class Attempt {
-        let socket: Socket
-        init(_ socket: consuming Socket) { self.socket = socket }
-    }
-
     private let context: Context
-    private var attempts: [Attempt] = []
+    private var attempts: [SocketBox] = []
     private var frame = Frame()
 
     init(context: Context) { self.context = context }
@@ -139,7 +137,7 @@ private struct AttemptSockets: ~Copyable {
             try socket.connect(endpoint)
             // A DEALER that connects always has room for the first message.
             _ = try socket.send(payload)
-            attempts.append(Attempt(socket))
+            attempts.append(SocketBox(socket))
         } catch {
             throw HoldgateError(zeroMQ: error)
         }
@@ -158,24 +156,38 @@ private struct AttemptSockets: ~Copyable {
         return cancelled.map { polls.isReadable($0) } ?? false
     }
 
-    /// The next reply that waits at any of them.
-    mutating func reply(_ parser: JSONParser) throws(HoldgateError) -> DecodedReply? {
+    /// The first frame of the next message that waits at any of them.
+    mutating func receive() throws(HoldgateError) -> String? {
         do {
             for attempt in attempts {
                 guard try attempt.socket.receive(into: &frame) else { continue }
-                let last = try frame.withBytes { bytes throws(HoldgateError) in try DecodedReply(bytes, with: parser) }
+                let text = String(decoding: frame)
                 while frame.more, try attempt.socket.receive(into: &frame) {}
-                return last
+                return text
             }
             return nil
-        } catch let error as ZeroMQError {
-            throw HoldgateError(zeroMQ: error)
-        } catch let error as HoldgateError {
-            throw error
         } catch {
-            preconditionFailure("sockets throw ZeroMQError, replies HoldgateError")
+            throw HoldgateError(zeroMQ: error)
         }
     }
+}
+
+extension String {
+    func withUTF8Bytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let bytes = Array(utf8)
+        let result: Swift.Result<Result, Failure> = bytes.withUnsafeBytes { bytes in
+            Swift.Result { () throws(Failure) in try body(bytes) }
+        }
+        return try result.get()
+    }
+}
+
+/// A socket that can be an array's element, or absent.
+final class SocketBox {
+    let socket: Socket
+    init(_ socket: consuming Socket) { self.socket = socket }
 }
 
 extension HoldgateError {

@@ -75,7 +75,7 @@ func onThread<Result: Sendable>(
                 }
             } catch {
                 continuation.resume(
-                    returning: .failure(HoldgateError(.unavailable, "no thread: \(error.description)")))
+                    returning: .failure(HoldgateError(.unavailable, "no thread: \(error)")))
             }
         }
     } onCancel: {
