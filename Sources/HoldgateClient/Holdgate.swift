@@ -65,7 +65,7 @@ public struct Holdgate: Sendable {
 
 /// Runs `body` on a thread of its own and waits for it without holding a thread of the task pool.
 func onThread<Result: Sendable>(
-    _ name: String, cancel: EventFD, _ body: @escaping @Sendable () throws(HoldgateError) -> Result
+    _ name: String, cancel: EventFD? = nil, _ body: @escaping @Sendable () throws(HoldgateError) -> Result
 ) async throws(HoldgateError) -> Result {
     let outcome: Swift.Result<Result, HoldgateError> = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
@@ -79,7 +79,7 @@ func onThread<Result: Sendable>(
             }
         }
     } onCancel: {
-        cancel.signal()
+        cancel?.signal()
     }
     return try outcome.get()
 }

@@ -115,7 +115,7 @@ public final class Producer: Sendable {
     /// As `flushBlocking`, on a thread of its own.
     public func flush() async throws(HoldgateError) {
         let shared = shared
-        try await onThread("holdgate-flush", cancel: shared.cancelFlush) { () throws(HoldgateError) in
+        try await onThread("holdgate-flush") { () throws(HoldgateError) in
             try shared.flush()
         }
     }

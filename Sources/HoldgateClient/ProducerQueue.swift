@@ -19,8 +19,6 @@ final class ProducerQueue: Sendable {
     }
 
     let wake: EventFD
-    /// Wakes nothing: flushing ends by itself once the producer does. The async call wants one.
-    let cancelFlush: EventFD
     private let options: Producer.Options
     private let state = Locked(State())
     private let changed = Condition()
@@ -29,7 +27,6 @@ final class ProducerQueue: Sendable {
         self.options = options
         do {
             wake = try EventFD()
-            cancelFlush = try EventFD()
         } catch {
             throw HoldgateError(.unavailable, "\(error)")
         }
