@@ -10,6 +10,8 @@ let package = Package(
     name: "holdgate",
     products: [
         .executable(name: "holdgate", targets: ["holdgate"]),
+        .executable(name: "file-collector", targets: ["file-collector"]),
+        .executable(name: "state-logger", targets: ["state-logger"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -44,10 +46,25 @@ let package = Package(
         .executableTarget(
             name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
 
+        // Bundled plugins: processes of their own, which use the client library like anybody's.
+        .executableTarget(
+            name: "file-collector", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/file-collector", exclude: ["README.md"], swiftSettings: strict),
+        .executableTarget(
+            name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
+
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
+        .testTarget(
+            name: "HoldgateClientTests", dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PluginTests",
+            dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6],
