@@ -44,7 +44,8 @@ let package = Package(
             name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .executableTarget(
-            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
+            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "Platform"],
+            swiftSettings: strict),
 
         // Bundled plugins: processes of their own, which use the client library like anybody's.
         .executableTarget(

@@ -1,0 +1,4 @@
+/// Runs a host.
+enum ServeCommand {
+    static func run(_ arguments: [String]) -> Int32 { 2 }
+}
