@@ -55,6 +55,18 @@ let package = Package(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
 
+        .testTarget(
+            name: "HistoryTests",
+            dependencies: ["Journal", "Ledger", "Lifecycle", "Wire", "CSodium", "Simulator"],
+            swiftSettings: strict),
+        // What tests share: seeded worlds.
+        .target(
+            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",
+            swiftSettings: strict),
+        .testTarget(
+            name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
@@ -65,6 +77,9 @@ let package = Package(
         .testTarget(
             name: "PluginTests",
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],

@@ -1,5 +1,5 @@
-// What CloudEvents 1.0 allows as an attribute's value, and the standards that it names. Each function takes a string
-// that is valid UTF-8 already.
+// What CloudEvents 1.0 allows as an attribute's value, and the standards that it names. Each function takes a
+// string that is valid UTF-8 already.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,8 @@ inline size_t scheme_length(string_view text) {
     return i < text.size() && text[i] == ':' ? i + 1 : 0;
 }
 
-/// A URI-reference by RFC 3986, its authority not looked into: characters, escapes, scheme, and a single fragment.
+/// A URI-reference by RFC 3986, its authority not looked into: characters, escapes, scheme, and a single
+/// fragment.
 inline bool is_uri_reference(string_view text) {
     if (!table.all(text, ByteTable::uri)) return false;
     size_t escape = 0;

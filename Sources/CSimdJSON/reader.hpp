@@ -9,8 +9,8 @@
 
 /// DOM parsers whose buffers grow by doubling: simdjson itself grows them to the byte.
 ///
-/// simdjson's bound on depth doesn't see an empty object or array in the innermost place. So the first parser allows
-/// one level less, which leaves room for such; what it finds too deep is read again and counted.
+/// simdjson's bound on depth doesn't see an empty object or array in the innermost place. So the first parser
+/// allows one level less, which leaves room for such; what it finds too deep is read again and counted.
 class Reader {
 public:
     explicit Reader(size_t max_nesting) : max_nesting_(max_nesting) {}
@@ -30,7 +30,9 @@ public:
     const simdjson::dom::document &document() const noexcept { return current_->doc; }
 
     /// Where the brackets, braces, colons, commas and beginnings of values of the last document lie.
-    const uint32_t *structurals() const noexcept { return current_->implementation->structural_indexes.get(); }
+    const uint32_t *structurals() const noexcept {
+        return current_->implementation->structural_indexes.get();
+    }
     size_t structural_count() const noexcept { return current_->implementation->n_structural_indexes; }
 
 private:

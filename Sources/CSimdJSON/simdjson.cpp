@@ -91,8 +91,8 @@ hg_event_error check_value(Attribute attribute, simdjson::dom::element value, st
     if (attribute != extension) return HG_EVENT_NOT_STRING;
     int64_t number = 0;
     if (value.is_bool()) return HG_EVENT_OK;
-    if (value.get(number) == simdjson::SUCCESS && number >= INT32_MIN && number <= INT32_MAX) return HG_EVENT_OK;
-    return HG_EVENT_BAD_VALUE;
+    bool is_int32 = value.get(number) == simdjson::SUCCESS && number >= INT32_MIN && number <= INT32_MAX;
+    return is_int32 ? HG_EVENT_OK : HG_EVENT_BAD_VALUE;
 }
 
 } // namespace
@@ -194,7 +194,8 @@ Fault hg_scanner::check_extensions() {
     return {};
 }
 
-/// The structural after the value that begins at `structural`: a comma, or the end of what the value stands in.
+/// The structural after the value that begins at `structural`: a comma, or the end of what the value stands
+/// in.
 size_t hg_scanner::after_value(size_t structural) const {
     size_t depth = 0;
     do {
@@ -218,7 +219,8 @@ void hg_scanner::locate_type(Span event, size_t structural, string_view type, hg
 }
 
 Fault hg_scanner::scan(uint8_t *base, Span frame, uint8_t *&out) {
-    if (frame.size() >= 3 && std::memcmp(frame.begin, "\xEF\xBB\xBF", 3) == 0) return {HG_EVENT_BYTE_ORDER_MARK};
+    if (frame.size() >= 3 && std::memcmp(frame.begin, "\xEF\xBB\xBF", 3) == 0)
+        return {HG_EVENT_BYTE_ORDER_MARK};
     bool has_returns = std::memchr(frame.begin, '\r', frame.size()) != nullptr;
     for (uint8_t *at = frame.begin; at < frame.end;) {
         Span line = trimmed({at, line_end(at, frame.end)});

@@ -98,6 +98,10 @@ struct DurableCollector: Hashable, Sendable {
     var notedCursor: JournalSeq
     /// It was handed events up to here by this process, or maybe by one before.
     var handedThrough: JournalSeq
+    /// Rejected events are being copied to the dead letters; the cursor waits for the last of these jobs.
+    var burial: Ticket?
+    /// Where the cursor goes then.
+    var cursorAfterBurial: JournalSeq = .zero
 }
 
 /// What one collector may be handed next. The reactor reads the journal, sends, and reports with `handed`.

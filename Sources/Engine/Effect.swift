@@ -14,7 +14,24 @@ public struct Record: Hashable, Sendable {
     public var through: JournalSeq
     public var source: String?
     public var reason: String?
-    public var facts = RecordFacts()
+    public var facts: RecordFacts
+
+    public init(
+        wallMs: Int64, launch: LaunchID, seq: TransitionSeq, state: LifecycleState, previous: LifecycleState?,
+        command: String, through: JournalSeq, source: String? = nil, reason: String? = nil,
+        facts: RecordFacts = RecordFacts()
+    ) {
+        self.wallMs = wallMs
+        self.launch = launch
+        self.seq = seq
+        self.state = state
+        self.previous = previous
+        self.command = command
+        self.through = through
+        self.source = source
+        self.reason = reason
+        self.facts = facts
+    }
 }
 
 /// What a record says beside the transition.
@@ -57,8 +74,8 @@ public enum DiskJob: Hashable, Sendable {
     case entry(Entry)
     /// Overwrites or removes everything but the history.
     case purge
-    /// Replaces the internal configuration (JSON text of an object).
-    case configuration(String)
+    /// Replaces the internal configuration, an object.
+    case configuration(JSONValue)
     /// Copies rejected events to the dead letters, before the `done` that follows.
     case deadLetters(collector: String, [Reject])
     /// After a block found no room, every block up to this job fails too, so that no batch overtakes another.
@@ -68,9 +85,9 @@ public enum DiskJob: Hashable, Sendable {
 /// A message for `stream`, the events aside.
 public enum Publication: Hashable, Sendable {
     case state(StateBody)
-    case drain(total: UInt64, remaining: UInt64)
-    case plugin(name: String, change: String, reason: String?)
-    case heartbeat(state: LifecycleState, wallMs: Int64, stateHead: UInt64, eventHead: UInt64)
+    case drain(DrainBody)
+    case plugin(PluginBody)
+    case heartbeat(HeartbeatBody)
 }
 
 /// A query whose answer lies on the disk.

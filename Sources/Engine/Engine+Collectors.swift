@@ -123,13 +123,40 @@ extension Engine {
         attachments[peer]?.window = window
         if !rejects.isEmpty {
             statistics.eventsRejected += UInt64(rejects.count)
-            _ = persist(.deadLetters(collector: attachment.name, rejects), into: &effects)
+            bury(rejects, of: attachment.name, into: &effects)
         }
         if window.isDurable { advance(attachment.name, to: done, now: now, into: &effects) }
     }
 
+    private mutating func bury(_ rejects: [Reject], of name: String, into effects: inout [Effect]) {
+        let ticket = persist(.deadLetters(collector: name, rejects), into: &effects)
+        durable[name]?.burial = ticket
+        awaiting.append(ticket, .burial(collector: name))
+    }
+
+    /// The rejected events are among the dead letters, and may leave the journal.
+    mutating func buried(_ name: String, _ ticket: Ticket, now: Now, into effects: inout [Effect]) {
+        guard let place = durable[name], place.burial == ticket else { return }
+        durable[name]?.burial = nil
+        advance(name, to: place.cursorAfterBurial, now: now, into: &effects)
+    }
+
+    /// There was no room for the rejected events: their ack did not happen, and they are delivered again.
+    mutating func unburied(_ name: String, _ error: WireError, into effects: inout [Effect]) {
+        guard durable[name]?.burial != nil else { return }
+        durable[name]?.burial = nil
+        durable[name]?.cursorAfterBurial = .zero
+        guard let attachment = attachments.values.first(where: { $0.name == name }) else { return }
+        effects.append(.send(attachment.peer, .refused(error)))
+        detach(attachment.peer, change: .detached, reason: "no room for its rejects", into: &effects)
+    }
+
     private mutating func advance(_ name: String, to seq: JournalSeq, now: Now, into effects: inout [Effect]) {
         guard var place = durable[name], seq > place.cursor else { return }
+        if place.burial != nil {
+            durable[name]?.cursorAfterBurial = max(place.cursorAfterBurial, seq)
+            return
+        }
         place.cursor = seq
         durable[name] = place
         hasUnnotedCursors = true

@@ -92,7 +92,7 @@ extension Engine {
         }
         let old = internalConfiguration
         internalConfiguration = merged
-        let ticket = persist(.configuration(text), into: &effects)
+        let ticket = persist(.configuration(merged), into: &effects)
         awaiting.append(ticket, .configuration(requester, id: request.id, new: merged, old: old))
     }
 
@@ -126,7 +126,7 @@ extension Engine {
         discards.cursors = durable.mapValues(\.cursor)
         meter.drop(through: doneThrough)
         _ = persist(.entry(.forgotten(collector: name)), into: &effects)
-        report(name, command == "evicted" ? "evicted" : "detached", reason, into: &effects)
+        report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()
         facts.collector = name
         take(.note(command: command, facts), request, from: requester, now: now, into: &effects)

@@ -86,7 +86,7 @@ extension Engine {
         current.lastProgressMs = now.monotonicMs
         current.lastRemaining = left
         drain = current
-        publish(.drain(total: current.total, remaining: left), into: &effects)
+        publish(.drain(DrainBody(total: current.total, remaining: left)), into: &effects)
     }
 
     /// Drops gated events up to `through`.

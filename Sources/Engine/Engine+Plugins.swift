@@ -14,13 +14,13 @@ extension Engine {
         let wasSilent = attachment.isSilent
         attachment.isSilent = false
         attachments[peer] = attachment
-        if wasSilent { report(attachment.name, "attached", "heard again", into: &effects) }
+        if wasSilent { report(attachment.name, .attached, "heard again", into: &effects) }
         switch message {
         case .hello: preconditionFailure("taken above")
         case .ack(let through, let rejects):
             acknowledge(peer, through: through, rejects, now: now, into: &effects)
         case .heartbeat: break
-        case .bye: detach(peer, change: "detached", reason: "bye", now: now, into: &effects)
+        case .bye: detach(peer, change: .detached, reason: "bye", into: &effects)
         case .result:
             effects.append(
                 .send(peer, .error(WireError(.invalidMessage, "a result for a request that was never sent"))))
@@ -40,7 +40,7 @@ extension Engine {
     /// The socket has lost this peer.
     public mutating func lost(_ peer: PeerID, now: Now, into effects: inout [Effect]) {
         strangers.remove(peer)
-        detach(peer, change: "detached", reason: "connection lost", now: now, into: &effects)
+        detach(peer, change: .detached, reason: "connection lost", into: &effects)
     }
 
     private mutating func notKnown(_ peer: PeerID, into effects: inout [Effect]) {
@@ -57,7 +57,7 @@ extension Engine {
         if let refusal = refusal(of: hello, peer) {
             effects.append(.send(peer, .refused(refusal)))
             if attachments[peer] != nil {
-                detach(peer, change: "detached", reason: "refused hello", now: now, into: &effects)
+                detach(peer, change: .detached, reason: "refused hello", into: &effects)
             }
             return
         }
@@ -65,15 +65,15 @@ extension Engine {
         if let old = attachments.values.first(where: { $0.name == hello.name && $0.peer != peer }) {
             let error = WireError(.superseded, "a newer process has attached as \(hello.name)")
             effects.append(.send(old.peer, .refused(error)))
-            detach(old.peer, change: "detached", reason: "superseded", now: now, into: &effects)
+            detach(old.peer, change: .detached, reason: "superseded", into: &effects)
         }
         if let before = attachments[peer], before.name != hello.name {
-            detach(peer, change: "detached", reason: "renamed", now: now, into: &effects)
+            detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
         attachments[peer] = Attachment(
             peer: peer, name: hello.name, version: hello.version, services: hello.services, sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
-        if isNew { report(hello.name, "attached", nil, into: &effects) }
+        if isNew { report(hello.name, .attached, nil, into: &effects) }
         if let collect = hello.collect, collect.durable, lifecycle.state != .killed, durable[hello.name] == nil {
             let cursor = placeOfNewcomer
             durable[hello.name] = DurableCollector(cursor: cursor, notedCursor: cursor, handedThrough: cursor)
@@ -134,14 +134,16 @@ extension Engine {
     }
 
     mutating func detach(
-        _ peer: PeerID, change: String?, reason: String?, now: Now? = nil, into effects: inout [Effect]
+        _ peer: PeerID, change: PluginBody.Change?, reason: String?, into effects: inout [Effect]
     ) {
         guard let attachment = attachments.removeValue(forKey: peer) else { return }
         if let change { report(attachment.name, change, reason, into: &effects) }
     }
 
-    mutating func report(_ name: String, _ change: String, _ reason: String?, into effects: inout [Effect]) {
-        publish(.plugin(name: name, change: change, reason: reason), into: &effects)
+    mutating func report(
+        _ name: String, _ change: PluginBody.Change, _ reason: String?, into effects: inout [Effect]
+    ) {
+        publish(.plugin(PluginBody(plugin: name, change: change, reason: reason)), into: &effects)
     }
 
     /// Once a heartbeat: tell everybody, and look for those who fell silent.
@@ -150,7 +152,8 @@ extension Engine {
         strangers.removeAll(keepingCapacity: true)
         publish(
             .heartbeat(
-                state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq, eventHead: published.raw),
+                HeartbeatBody(
+                    state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq, eventHead: published.raw)),
             into: &effects)
         for peer in attachments.keys.sorted() {
             effects.append(.send(peer, .heartbeat))
@@ -158,7 +161,7 @@ extension Engine {
                 now.monotonicMs - attachment.lastHeardMs > 3 * configuration.heartbeatMs
             else { continue }
             attachments[peer]?.isSilent = true
-            report(attachment.name, "silent", "nothing heard for three heartbeats", into: &effects)
+            report(attachment.name, .silent, "nothing heard for three heartbeats", into: &effects)
         }
         flushCursors(into: &effects)
     }

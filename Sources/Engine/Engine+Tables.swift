@@ -5,7 +5,7 @@ import Wire
 extension Engine {
     func stateMembers(now: Now) -> [JSONValue.Member] {
         var members: [JSONValue.Member] = [
-            .init("since", .string(Timestamp.format(shown.sinceWallMs))),
+            .init("since", .string(Timestamp.text(ms: shown.sinceWallMs))),
             .init("pending", .uint(pending)),
             .init("gated", .uint(gatedEvents)),
             .init("queuedBytes", .uint(queuedBytes)),
@@ -17,7 +17,7 @@ extension Engine {
             ]
             if let deadline = drain.deadlineMs {
                 let wall = now.wallMs + max(0, deadline - now.monotonicMs)
-                object.append(.init("deadline", .string(Timestamp.format(wall))))
+                object.append(.init("deadline", .string(Timestamp.text(ms: wall))))
             }
             members.append(.init("drain", .object(object)))
         }
@@ -44,7 +44,7 @@ extension Engine {
         if let attachment {
             row.append(.init("version", .string(attachment.version)))
             row.append(.init("roles", .array(attachment.roles.map { .string($0) })))
-            row.append(.init("since", .string(Timestamp.format(attachment.sinceWallMs))))
+            row.append(.init("since", .string(Timestamp.text(ms: attachment.sinceWallMs))))
             row.append(.init("state", .string(attachment.isSilent ? "silent" : "attached")))
         } else {
             row.append(.init("roles", .array([.string("collect")])))

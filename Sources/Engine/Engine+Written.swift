@@ -20,6 +20,7 @@ extension Engine {
                 let members = [JSONValue.Member("configuration", new)]
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
             case .welcome(let peer): welcome(peer, into: &effects)
+            case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
             }
         }
@@ -118,6 +119,39 @@ extension Engine {
         }
     }
 
+    /// The disk failed for good: everybody who waits for it is answered with `error`, outcome unknown.
+    public mutating func abandon(_ error: WireError, into effects: inout [Effect]) {
+        isStopping = true
+        while let item = awaiting.next(through: lastTicket) {
+            switch item.awaited {
+            case .block(_, let requester?, let id), .ingestReply(let requester, _, let id):
+                let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            case .reply(let requester, let id, _), .configuration(let requester, let id, _, _):
+                effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+            case .decision, .purge:
+                guard let command = decision?.command, let request = command.request else { continue }
+                refuse(request, command.requester, error, into: &effects)
+            case .block(_, nil, _), .welcome, .roomAgain, .burial: break
+            }
+        }
+        for waiting in repliesAfterKill {
+            let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+            effects.append(
+                .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
+        }
+        for command in deferred {
+            if let request = command.request { refuse(request, command.requester, error, into: &effects) }
+        }
+        for waiter in waiters {
+            effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+        }
+        repliesAfterKill = []
+        deferred = []
+        waiters = []
+        gate = .dead
+    }
+
     // MARK: A full disk
 
     /// The job of this ticket found no room, and nothing of it was written.
@@ -150,6 +184,7 @@ extension Engine {
         case .welcome(let peer):
             effects.append(.send(peer, .refused(error)))
             detach(peer, change: nil, reason: nil, into: &effects)
+        case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
         }

@@ -75,7 +75,7 @@ public struct Engine: Hashable, Sendable {
     var discards: Ledger
     /// Bytes of what is committed.
     var meter: QueueMeter
-    var uncommittedBytes: UInt64 = 0
+    public internal(set) var uncommittedBytes: UInt64 = 0
     /// Jobs that somebody waits for, oldest first.
     var awaiting = TicketQueue()
     var lastTicket = Ticket(0)
@@ -176,6 +176,16 @@ public struct Engine: Hashable, Sendable {
 
     /// Bytes of events that are kept, those on their way to the disk included.
     public var queuedBytes: UInt64 { meter.bytes + uncommittedBytes }
+
+    /// Every job is done, those that nobody waits for included.
+    public var isOnDisk: Bool { doneTicket == lastTicket }
+
+    /// Nothing waits for the disk.
+    public var isIdle: Bool { decision == nil && awaiting.isEmpty }
+
+    public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
+
+    public mutating func noteInvalid() { statistics.invalidMessages += 1 }
 
     mutating func takeTicket() -> Ticket {
         lastTicket = lastTicket.next

@@ -17,6 +17,8 @@ enum Awaited: Hashable, Sendable {
     case configuration(Requester, id: String?, new: JSONValue, old: JSONValue)
     /// A durable collector's place is kept from now on.
     case welcome(PeerID)
+    /// Rejected events are among the dead letters: the collector's cursor may pass them.
+    case burial(collector: String)
     /// Every block that was under way when the disk was full has failed.
     case roomAgain
 }

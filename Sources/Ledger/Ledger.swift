@@ -36,6 +36,7 @@ public struct Ledger: Hashable, Sendable {
             dropPassedDiscards()
         case .discarded(let range, _):
             addDiscard(range)
+            dropPassedDiscards()
         case .head(let head):
             self.head = head
         }

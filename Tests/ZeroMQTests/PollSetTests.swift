@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 import Testing
 import ZeroMQ
@@ -104,5 +105,34 @@ import ZeroMQ
         context.shutdown()
         let error = #expect(throws: ZeroMQError.self) { _ = try polls.wait(timeoutMs: deadlineMs) }
         #expect(error?.code == .terminated)
+    }
+
+    @Test func aSignalEndsTheSleepWithNothingReady() throws {
+        // Without SA_RESTART, as handlers of embedding programs may be.
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in }
+        sigaction(SIGUSR1, &action, nil)
+        let event = try EventFD()
+        let sleeper = Locked<pthread_t?>(nil)
+        let ready = Locked<Int?>(nil)
+        let handle = try Thread.spawn(name: "sleeper") {
+            var unblocked = sigset_t()
+            sigaddset(&unblocked, SIGUSR1)
+            pthread_sigmask(SIG_UNBLOCK, &unblocked, nil)
+            sleeper.withLock { $0 = pthread_self() }
+            var polls = PollSet()
+            polls.add(fileDescriptor: event.fileDescriptor)
+            // For ever: only a signal can make it 0.
+            let count = (try? polls.wait(timeoutMs: -1)) ?? -1
+            ready.withLock { $0 = count }
+        }
+        // The first ones may come before it sleeps.
+        for _ in 0..<1_000_000 where ready.withLock({ $0 == nil }) {
+            if let thread = sleeper.withLock({ $0 }) { pthread_kill(thread, SIGUSR1) }
+            sched_yield()
+        }
+        event.signal()
+        handle.join()
+        #expect(ready.withLock { $0 } == 0)
     }
 }

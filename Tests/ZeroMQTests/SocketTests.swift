@@ -140,6 +140,15 @@ import ZeroMQ
         }
     }
 
+    @Test func aContextRefusesCountsThatMakeNoSense() {
+        #expect(throws: ZeroMQError(code: .invalidArgument, call: "zmq_ctx_set(ZMQ_IO_THREADS)")) {
+            _ = try Context(ioThreads: -1)
+        }
+        #expect(throws: ZeroMQError(code: .invalidArgument, call: "zmq_ctx_set(ZMQ_MAX_SOCKETS)")) {
+            _ = try Context(maxSockets: 0)
+        }
+    }
+
     @Test func everyOptionIsAccepted() throws {
         let context = try Context()
         for option: SocketOption in [

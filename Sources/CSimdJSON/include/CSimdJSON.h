@@ -1,4 +1,5 @@
-// The C face of simdjson: a reader of whole documents, and a scanner of frames of events. Only Wire imports it.
+// The C face of simdjson: a reader of whole documents, and a scanner of frames of events. Only Wire imports
+// it.
 #pragma once
 
 #include <stddef.h>
@@ -103,16 +104,17 @@ typedef struct hg_scanner hg_scanner;
 hg_scanner *hg_scanner_create(size_t max_nesting);
 void hg_scanner_destroy(hg_scanner *scanner);
 
-/// Checks the events in `base[start ..< start + length]` and rewrites them in place: one a line, from `start` on.
+/// Checks the events in `base[start ..< start + length]` and rewrites them in place: one a line, from `start`
+/// on.
 ///
-/// One byte after them is written to (a line feed), and 64 after that are read. `limits->max_events` is what this
-/// frame may have.
+/// One byte after them is written to (a line feed), and 64 after that are read. `limits->max_events` is what
+/// this frame may have.
 void hg_scanner_scan(
     hg_scanner *scanner, uint8_t *base, size_t start, size_t length, const hg_scan_limits *limits,
     hg_scan_result *result);
 
-/// Finds lines and types in events that were scanned before: every line feed ends a line, a blank one has no type.
-/// 64 bytes after them are read.
+/// Finds lines and types in events that were scanned before: every line feed ends a line, a blank one has no
+/// type. 64 bytes after them are read.
 void hg_scanner_rescan(hg_scanner *scanner, uint8_t *base, size_t length, hg_scan_result *result);
 
 /// The types with escapes of the last frame, unescaped: the `index`th of them, and its line within the frame.

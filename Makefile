@@ -1,0 +1,52 @@
+# `make run` starts a host with both plugins; `make test` is what must pass before a change is taken.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# Debian's own interpreter: it is the one that sees python3-zmq and python3-pytest.
+PYTHON ?= /usr/bin/python3
+PYTEST := $(PYTHON) -m pytest -q -p no:cacheprovider
+
+# Rounds of kill -9 and of seeds in the simulator: `make test-long ROUNDS=500 SEEDS=200000`.
+ROUNDS ?= 500
+SEEDS ?= 200000
+
+SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
+
+.PHONY: run test test-long build deps format lint test-asan test-tsan
+
+## Installs what is missing (Debian); silent when nothing is.
+deps:
+	@.ci/deps
+
+## The release build of the host, its commands and the plugins. Warnings are errors (see Package.swift).
+build: deps
+	swift build -c release
+
+## A host with file-collector and state-logger as processes of their own; Ctrl-C stops all three.
+run: build
+	@plugins/run.sh
+
+# One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
+test: deps lint
+	swift build -c release
+	swift test
+	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
+
+test-long: export HOLDGATE_TEST_ROUNDS := $(ROUNDS)
+test-long: export HOLDGATE_TEST_SEEDS := $(SEEDS)
+test-long: test
+
+format:
+	swift format -i -r $(SWIFT_FILES)
+
+lint: deps
+	swift format lint --strict -p -r $(SWIFT_FILES)
+
+# Each sanitizer has its own scratch path: objects of different kinds don't mix.
+test-asan: deps
+	swift test --sanitize=address --scratch-path .build/asan
+
+test-tsan: deps
+	swift test --sanitize=thread --scratch-path .build/tsan

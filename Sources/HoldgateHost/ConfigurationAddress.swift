@@ -1,0 +1,35 @@
+extension Configuration {
+    /// What may be bound: the shape only; whether it works is libzmq's to say.
+    enum Address {
+        /// What fits the system's address of a local socket.
+        static let maxPathBytes = 107
+
+        static func isValid(_ address: String, embedded: Bool) -> Bool {
+            guard address.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ",") }) else {
+                return false
+            }
+            if let rest = rest(of: address, after: "tcp://") { return isHostAndPort(rest) }
+            if let rest = rest(of: address, after: "ipc://") {
+                return (1...maxPathBytes).contains(rest.utf8.count)
+            }
+            if embedded, let rest = rest(of: address, after: "inproc://") { return !rest.isEmpty }
+            return false
+        }
+
+        private static func rest(of address: String, after scheme: String) -> Substring? {
+            address.hasPrefix(scheme) ? address.dropFirst(scheme.count) : nil
+        }
+
+        /// `127.0.0.1:5570`, `[::1]:0`, `*:*`, `eth0:5570`.
+        private static func isHostAndPort(_ text: Substring) -> Bool {
+            guard let colon = text.lastIndex(of: ":") else { return false }
+            let host = text[..<colon]
+            let port = text[text.index(after: colon)...]
+            let isPort =
+                port == "*" || (port.utf8.allSatisfy { (48...57).contains($0) } && UInt16(port) != nil)
+            let isBracketed = host.hasPrefix("[") && host.hasSuffix("]") && host.count > 2
+            let isPlain = !host.isEmpty && !host.contains { ":[]/;".contains($0) }
+            return isPort && (isBracketed || isPlain)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Engine
+import Journal
+import Ledger
+import Lifecycle
+import Platform
+import Wire
+import ZeroMQ
+
+/// A running host: one gate, its journal, and its four endpoints, on threads of its own.
+///
+/// ```swift
+/// let host = try Host.start(configuration, log: logger)
+/// print(host.endpoints.control)
+/// host.requestStop()
+/// let exit = host.wait()
+/// ```
+public final class Host: Sendable {
+    /// The addresses that were bound, ports filled in.
+    public struct Endpoints: Hashable, Sendable {
+        public let control: [String]
+        public let stream: [String]
+        public let ingest: [String]
+        public let plugin: [String]
+    }
+
+    public let endpoints: Endpoints
+    /// As it came up.
+    public let status: HostStatus
+    /// This process's random name within the launch.
+    public let run: String
+    /// Signalled when the host has ended.
+    public let ended: EventFD
+
+    private let inbox: Inbox<Note>
+    private let thread: Locked<ThreadHandle?>
+    private let result: Locked<HostExit?>
+
+    /// Reads the state back, binds, and serves. Returns once all endpoints are bound.
+    public static func start(_ configuration: Configuration, log: Logger) throws -> Host {
+        let directory = try StateDirectory.open(configuration.stateDir, restored: configuration.restored)
+        let storage = try PosixStorage(directory: configuration.stateDir)
+        var journal = Log.Configuration()
+        journal.segmentBytes = configuration.segmentBytes
+        journal.producerLimit = configuration.engine.rememberedProducers
+        var options = LaunchOptions()
+        options.isOperating = configuration.startsOperating
+        options.newLaunch = configuration.newLaunch
+        options.restored = configuration.restored
+        let boot = try Boot(
+            storage: storage, journal: journal, engine: configuration.engine, options: options, now: Self.now,
+            random: Boot.systemRandom)
+        let inbox = try Inbox<Note>()
+        let worker = JournalWorker(log: boot.log, history: boot.history)
+        let client = try JournalClient(
+            worker: worker, deadLetters: boot.deadLetters, configuration: boot.internalConfiguration, inbox: inbox)
+        do {
+            let context = try Context(ioThreads: configuration.ioThreads)
+            let engine = try Self.settle(boot.engine, client, inbox, log)
+            let sockets = try Sockets.bound(configuration, in: context, inbox: inbox.fileDescriptor)
+            let reactor = Reactor(
+                configuration: configuration, log: log, context: context, sockets: sockets, engine: engine,
+                journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader)
+            return try Host(reactor, inbox, directory)
+        } catch {
+            client.stop()
+            throw error
+        }
+    }
+
+    static var now: Now {
+        let now = Clock.now()
+        return Now(monotonicMs: now.monotonicMs, wallMs: now.wallMs)
+    }
+
+    /// What the engine decides on coming up (a lease that ran out, a drain with nothing left) is on disk before
+    /// anything is bound.
+    private static func settle(
+        _ recovered: Engine, _ journal: JournalClient, _ inbox: Inbox<Note>, _ log: Logger
+    ) throws -> Engine {
+        var engine = recovered
+        var effects: [Effect] = []
+        var notes: [Note] = []
+        engine.boot(now: now, into: &effects)
+        var polls = PollSet()
+        polls.add(fileDescriptor: inbox.fileDescriptor)
+        while true {
+            for effect in effects {
+                switch effect {
+                case .persist(let ticket, .record(let record)):
+                    journal.submit(.history(HistoryDraft(record)), ticket: ticket.raw)
+                case .persist(let ticket, .entry(let entry)): journal.submit(.entry(entry), ticket: ticket.raw)
+                case .log(let level, let message, let fields): log.log(level, message, fields)
+                case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind, .lookUp,
+                    .requeue, .stop:
+                    break  // Nobody is there to hear of it.
+                }
+            }
+            effects.removeAll()
+            if engine.isIdle, engine.isOnDisk { return engine }
+            _ = try polls.wait(timeoutMs: -1)
+            inbox.takeAll(into: &notes)
+            for note in notes {
+                guard case .journal(let completion) = note else { continue }
+                switch completion {
+                case .done(let done): engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
+                case .full: throw StartError("the disk is full: make room for the state directory, and start again")
+                case .failed(let error): throw StartError("\(error)")
+                case .erased: break
+                }
+            }
+            notes.removeAll()
+        }
+    }
+
+    private init(
+        _ reactor: Reactor, _ inbox: Inbox<Note>, _ directory: consuming StateDirectory
+    ) throws {
+        let bound = reactor.sockets.bound
+        endpoints = Endpoints(control: bound.control, stream: bound.stream, ingest: bound.ingest, plugin: bound.plugin)
+        status = reactor.engine.status
+        run = reactor.engine.run
+        self.inbox = inbox
+        let ended = try EventFD()
+        let result = Locked<HostExit?>(nil)
+        self.ended = ended
+        self.result = result
+        let held = Locked<Running?>(Running(reactor: reactor, directory: directory))
+        thread = Locked(
+            try Thread.spawn(name: "reactor") {
+                var running = held.withLock { $0.take() }
+                let exit = running?.run() ?? .stopped
+                result.withLock { $0 = exit }
+                ended.signal()
+            })
+    }
+
+    /// Asks the host to stop: what was read is answered, plugins are told, and it ends within five seconds.
+    public func requestStop() { inbox.post(.stop) }
+
+    /// Waits for the end.
+    public func wait() -> HostExit {
+        let handle = thread.withLock { (handle: inout sending ThreadHandle?) -> sending ThreadHandle? in handle.take() }
+        if let handle { handle.join() }
+        return result.withLock { $0 } ?? .stopped
+    }
+}
+
+/// What lives on the reactor's thread, in the order in which it ends.
+struct Running: ~Copyable, Sendable {
+    private var reactor: Reactor?
+    /// Locked until everything else has ended.
+    private let directory: StateDirectory
+
+    init(reactor: Reactor, directory: consuming StateDirectory) {
+        self.reactor = reactor
+        self.directory = directory
+    }
+
+    mutating func run() -> HostExit {
+        let exit = reactor?.run() ?? .stopped
+        reactor?.journal.stop()
+        // Closes the sockets; what was answered still goes out.
+        reactor = nil
+        return exit
+    }
+}

@@ -1,0 +1,190 @@
+import Engine
+import Journal
+import Ledger
+import Lifecycle
+import Wire
+import ZeroMQ
+
+// Frames in, values to the engine. Whatever a peer sends ends in a reply or in nothing, never in a trap.
+extension Reactor {
+    func readControl() throws(ZeroMQError) {
+        guard sockets.isReadable(.control) else { return }
+        for _ in 0..<Self.controlMessagesPerTurn {
+            guard try message.receive(from: sockets.control) else { return }
+            readRequest()
+            perform()
+        }
+        isBusy = true
+    }
+
+    private func readRequest() {
+        let payload = payloadStart
+        let requester = envelopes.keep(message, payload: payload, .control)
+        guard !message.isTruncated, message.count == payload + 1 else {
+            let error: WireError =
+                message.isTruncated
+                ? WireError(.tooLarge, "the request is larger than a message may be")
+                : WireError(.invalidMessage, "a request is one JSON frame, not \(message.count - payload)")
+            return refuse(requester, id: nil, error)
+        }
+        let limits = configuration.wireLimits
+        let decoded = message.withBytes(payload) { ControlRequest.decode($0, with: parser, limits: limits) }
+        switch decoded.result {
+        case .success(let request): engine.handle(request, from: requester, now: now, into: &effects)
+        case .failure(let error): refuse(requester, id: decoded.id, error)
+        }
+    }
+
+    private func refuse(_ requester: Requester, id: String?, _ error: WireError) {
+        engine.noteInvalid()
+        effects.append(.reply(requester, ControlReply(id: id, status: engine.status, error: error)))
+    }
+
+    /// The payload's first frame, counted from the routing id.
+    private var payloadStart: Int {
+        1 + Envelope.payloadStart(frameCount: message.count - 1) { message.length($0 + 1) }
+    }
+
+    // MARK: Ingest
+
+    func readIngest() throws(ZeroMQError) {
+        guard sockets.isReadable(.ingest) else { return }
+        var bytes = 0
+        while bytes < Self.bytesPerTurn {
+            guard try message.receive(from: sockets.ingest) else { return }
+            bytes += message.byteCount + 256
+            readBlock()
+            perform()
+        }
+        isBusy = true
+    }
+
+    private func readBlock() {
+        let payload = payloadStart
+        let requester = envelopes.keep(message, payload: payload, .ingest)
+        var id: String?
+        do throws(WireError) {
+            if message.isTruncated { throw tooLarge }
+            let limits = configuration.wireLimits
+            let split = try IngestMessage.split(
+                from: payload - 1, frameCount: message.count - 1, limits: limits
+            ) { message.length($0 + 1) }
+            var header = IngestHeader()
+            if let index = split.header {
+                let decoded = message.withBytes(index + 1) { IngestHeader.decode($0, with: parser) }
+                id = decoded.id
+                header = try decoded.result.get()
+                if header.producer == DeadLetters.producer {
+                    throw WireError(.invalidArgument, "the producer's name \(DeadLetters.producer) is the host's own")
+                }
+            }
+            let block = blocks.spare()
+            do throws(WireError) {
+                try scan(split.events, into: block, limits: limits)
+            } catch {
+                blocks.giveBack(block)
+                throw error
+            }
+            message.clear()
+            submit(block, header, requester)
+        } catch {
+            message.clear()
+            engine.noteInvalid()
+            let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: engine.status)))
+        }
+    }
+
+    private var tooLarge: WireError {
+        let limits = configuration.wireLimits
+        return WireError(
+            .tooLarge, "the message has more than \(limits.maxMessageBytes) bytes or \(limits.maxFrames) frames")
+    }
+
+    private func scan(_ frames: Range<Int>, into block: LineBlock, limits: WireLimits) throws(WireError) {
+        var bytes = 0
+        for index in frames { bytes += message.length(index + 1) }
+        scanner.begin(block, byteCount: bytes, frameCount: frames.count)
+        for index in frames {
+            try message.withBytes(index + 1) { (bytes) throws(WireError) in
+                try scanner.append(bytes, to: block, limits: limits)
+            }
+        }
+        try scanner.finish(block)
+    }
+
+    private func submit(_ block: LineBlock, _ header: IngestHeader, _ requester: Requester) {
+        let admission = engine.admit(header, block.summary, from: requester, now: now, into: &effects)
+        commit(block, admission)
+    }
+
+    func commit(_ block: LineBlock, _ admission: Admission) {
+        switch admission {
+        case .commit(let ticket, let stamp):
+            // Cursors that ride along have earlier tickets.
+            perform()
+            blocks.append(ticket, block)
+            journal.submit(.block(stamp, block), ticket: ticket.raw)
+        case .settled:
+            blocks.giveBack(block)
+        }
+    }
+
+    // MARK: Plugin
+
+    func readPlugin() throws(ZeroMQError) {
+        guard sockets.isReadable(.plugin) else { return }
+        for _ in 0..<Self.pluginMessagesPerTurn {
+            guard try message.receive(from: sockets.plugin) else { return }
+            readPluginMessage()
+            perform()
+        }
+        isBusy = true
+    }
+
+    private func readPluginMessage() {
+        let name = message.bytes(0)
+        guard let peer = PeerID(routingID: name) else {
+            let error = WireError(
+                .invalidArgument, "a plugin's socket must not set a routing id: a reconnect under it would lose messages")
+            sendRefusal(error, to: name)
+            return
+        }
+        // An empty frame ahead, as REQ-like clients send, comes back likewise.
+        let delimited = message.count > 1 && message.length(1) == 0
+        sockets.remember(peer, isDelimited: delimited)
+        let index = delimited ? 2 : 1
+        guard !message.isTruncated, message.count > index else {
+            return engine.receiveInvalid(
+                WireError(.invalidMessage, "a plugin's message begins with a JSON frame"), from: peer, into: &effects)
+        }
+        do throws(WireError) {
+            let value = try message.withBytes(index) { (bytes) throws(WireError) in
+                try PluginMessage.parse(bytes, with: parser)
+            }
+            if case .hello = value { filters[peer] = nil }
+            engine.receive(value, from: peer, now: now, into: &effects)
+        } catch {
+            engine.receiveInvalid(error, from: peer, into: &effects)
+        }
+    }
+
+    // MARK: Stream
+
+    func readSubscriptions() throws(ZeroMQError) {
+        guard sockets.isReadable(.stream) else { return }
+        for _ in 0..<Self.pluginMessagesPerTurn {
+            guard try message.receive(from: sockets.stream) else { return }
+            guard message.count == 1, !message.isTruncated else { continue }
+            let change = message.bytes(0)
+            guard let first = change.first, first <= 1 else { continue }
+            let prefix = Array(change.dropFirst())
+            if first == 0 {
+                subscriptions.remove(prefix)
+            } else if subscriptions.add(prefix) {
+                engine.subscribedToState(now: now)
+            }
+        }
+        isBusy = true
+    }
+}

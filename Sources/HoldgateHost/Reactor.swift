@@ -1,0 +1,165 @@
+// The host process: what comes up, the loop, and the one place where the engine's effects are performed.
+//
+// `Host` is the face. `Boot` reads the state back before anything is bound. `Reactor` owns the sockets and the engine
+// on one thread: poll, decode, decide, perform. Read `Reactor.turn` first.
+import Engine
+import Journal
+import Ledger
+import Lifecycle
+import Platform
+import Wire
+import ZeroMQ
+
+/// What reaches the reactor from other threads.
+enum Note: Sendable {
+    case journal(JournalCompletion)
+    /// What a look-up on the journal's thread found.
+    case answer(Requester, ControlReply)
+    case requeue(RequeueResult)
+    /// SIGTERM, or whoever embeds the host.
+    case stop
+}
+
+/// How a run of the host ended.
+public enum HostExit: Hashable, Sendable {
+    case stopped
+    /// `endLaunch` with `restart`: begin the next launch at once.
+    case restart
+    /// The disk or a socket failed; what it was is in the log.
+    case failed(String)
+}
+
+/// Owns every socket and the engine; runs on one thread, which is the only one that touches it.
+///
+/// Made by whoever starts the host and handed to that thread, which makes `@unchecked Sendable` true.
+final class Reactor: @unchecked Sendable {
+    let configuration: Configuration
+    let log: Logger
+    let context: Context
+    var sockets: Sockets
+    var engine: Engine
+    let journal: JournalClient
+    let inbox: Inbox<Note>
+    let reader: LogReader
+    let historyReader: HistoryReader
+
+    var envelopes = Envelopes()
+    /// Blocks on their way to the disk, in the order of their tickets.
+    var blocks = BlockQueue()
+    var effects: [Effect] = []
+    var notes: [Note] = []
+    let message: InboundMessage
+    let parser: JSONParser
+    let scanner: EventScanner
+    let readBuffer = ReadBuffer(capacity: 1 << 20)
+    let lines = LineBlock()
+    var writer = JSONWriter()
+    var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
+    var subscriptions = Subscriptions()
+    var exit: HostExit?
+    /// The engine asked to stop: what was read is answered, then the loop ends.
+    var stopping: (restart: Bool, deadlineMs: Int64)?
+    /// More than one turn's worth was waiting somewhere.
+    var isBusy = false
+
+    /// Messages that are read from `control` a turn.
+    static let controlMessagesPerTurn = 64
+    /// Bytes that are read from `ingest`, or handed to collectors, a turn.
+    static let bytesPerTurn = 256 << 10
+    static let pluginMessagesPerTurn = 256
+    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxUncommittedBytes: UInt64 = 64 << 20
+    static let stopTimeoutMs: Int64 = 4000
+
+    init(
+        configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets, engine: Engine,
+        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader
+    ) {
+        self.configuration = configuration
+        self.log = log
+        self.context = context
+        self.sockets = sockets
+        self.engine = engine
+        self.journal = journal
+        self.inbox = inbox
+        self.reader = reader
+        self.historyReader = historyReader
+        let limits = configuration.wireLimits
+        message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
+        parser = JSONParser()
+        scanner = EventScanner(maxNesting: limits.maxNesting)
+    }
+
+    var now: Now {
+        let now = Clock.now()
+        return Now(monotonicMs: now.monotonicMs, wallMs: now.wallMs)
+    }
+
+    /// Runs until the host stops.
+    func run() -> HostExit {
+        do {
+            while exit == nil { try turn() }
+        } catch {
+            log.log(.error, "a socket failed", [.init("error", .string("\(error)"))])
+            exit = .failed("\(error)")
+        }
+        return exit ?? .stopped
+    }
+
+    /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
+    /// then what may be handed over.
+    private func turn() throws(ZeroMQError) {
+        let reads = stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
+        sockets.watchIngest(reads)
+        _ = try sockets.polls.wait(timeoutMs: timeoutMs)
+        isBusy = false
+        takeNotes()
+        if stopping == nil {
+            try readControl()
+            tick()
+            if reads { try readIngest() }
+            try readPlugin()
+            try readSubscriptions()
+            try handOver()
+            try publishReleased()
+        }
+        finishStopping()
+    }
+
+    private var timeoutMs: Int {
+        if isBusy { return 0 }
+        let due = engine.nextTickMs - Clock.monotonicMs()
+        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+    }
+
+    private func takeNotes() {
+        inbox.takeAll(into: &notes)
+        guard !notes.isEmpty else { return }
+        let time = now
+        for note in notes {
+            switch note {
+            case .journal(let completion): take(completion, now: time)
+            case .answer(let requester, let reply): effects.append(.reply(requester, reply))
+            case .requeue(let result): takeRequeue(result, now: time)
+            case .stop: engine.stop(restart: false, into: &effects)
+            }
+            perform()
+        }
+        notes.removeAll(keepingCapacity: true)
+    }
+
+    private func tick() {
+        let time = now
+        engine.retryBlocked()
+        guard engine.nextTickMs <= time.monotonicMs else { return }
+        engine.tick(now: time, into: &effects)
+        perform()
+    }
+
+    /// Ends the loop once everything that was read is on disk and answered, or the time for it is over.
+    private func finishStopping() {
+        guard let stopping, exit == nil else { return }
+        guard engine.isIdle || stopping.deadlineMs <= Clock.monotonicMs() else { return }
+        exit = stopping.restart ? .restart : .stopped
+    }
+}
