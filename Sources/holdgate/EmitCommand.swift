@@ -64,7 +64,7 @@ enum EmitCommand {
         if let subject = invocation.values["--subject"] { writer.member("subject", subject) }
         writer.member("time", Timestamp.text(ms: console.wallMs()))
         if invocation.arguments.count == 2 {
-            do {
+            do throws(WireError) {
                 writer.member("data", try JSONValue.parse(invocation.arguments[1]))
             } catch {
                 throw UsageError("DATA is \(error.message); a text is written as '\"text\"'")
@@ -126,8 +126,8 @@ enum EmitCommand {
 
     static func text(_ report: Producer.Report) -> String {
         var text = "\(Report.events(UInt64(report.accepted + report.duplicate))) accepted"
-        if report.gated > 0 { text += ", \(report.gated) of them wait for a start" }
-        if report.duplicate > 0 { text += ", \(report.duplicate) of them answered on a retry" }
+        if report.gated > 0 { text += ", \(report.gated) gated until the next start" }
+        if report.duplicate > 0 { text += ", \(report.duplicate) of them at an attempt whose reply was lost" }
         if report.discarded > 0 { text += ", \(report.discarded) discarded by the gate" }
         if report.refused > 0 { text += ", \(report.refused) refused" }
         if report.unkept > 0 { text += "; no durable collector is known: \(report.unkept) are published, and gone" }

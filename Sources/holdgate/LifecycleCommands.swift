@@ -148,7 +148,7 @@ private final class DrainProgress: Sendable {
             return ended
         }
         if wasEnded { return }
-        finished.withLock(waitingOn: changed) { $0 ? true : nil }
+        _ = finished.withLock(waitingOn: changed) { $0 ? true : nil }
         console.err("\r\u{1b}[K")
     }
 }

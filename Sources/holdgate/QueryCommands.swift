@@ -64,7 +64,7 @@ enum QueryCommands {
         case (nil, nil), (_?, _?): throw UsageError("configure needs a PATCH or --file")
         }
         let value: JSONValue
-        do {
+        do throws(WireError) {
             value = try JSONValue.parse(patch)
         } catch {
             throw UsageError("the patch is \(error.message)")
