@@ -72,7 +72,8 @@ let package = Package(
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
         .testTarget(
-            name: "HoldgateClientTests", dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform"],
+            name: "HoldgateClientTests",
+            dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .testTarget(
             name: "PluginTests",
