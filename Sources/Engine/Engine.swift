@@ -162,7 +162,8 @@ public struct Engine: Hashable, Sendable {
 
     /// Who waits to hear what became of a block that is committed.
     struct Waiting: Hashable, Sendable {
-        let stamp: BlockStamp
+        /// Nil where the block was read after the kill: nothing of it was taken.
+        let stamp: BlockStamp?
         let requester: Requester
         let id: String?
     }
