@@ -16,7 +16,9 @@ import Testing
                 return seen.count
             }
             if count < 3 { return [] }
-            return [reply(to: frames[0], status(.holdRequested, 2), transition + [.init("replayed", .bool(true))])]
+            return [
+                reply(to: frames[0], status(.holdRequested, 2), transition + [.init("replayed", .bool(true))])
+            ]
         }
         let holdgate = Holdgate(endpoint: host.endpoint, timeout: .seconds(20), source: "test")
         var quick = holdgate
@@ -69,7 +71,8 @@ import Testing
         let error = #expect(throws: HoldgateError.self) { try holdgate.performBlocking(.configure("{}")) }
         #expect(error?.notOperating == NotOperatingError(state: .onHold))
         #expect(error?.retryable == true)
-        #expect(error?.reply.flatMap { try? JSONValue.parse($0)["error"]?["code"] } == .string("notOperating"))
+        #expect(
+            error?.reply.flatMap { try? JSONValue.parse($0)["error"]?["code"] } == .string("notOperating"))
     }
 
     @Test func aHostThatFailsIsAskedAgain() throws {
