@@ -95,6 +95,14 @@ private struct World {
         core.disconnected()
     }
 
+    /// A host that starts again without its memory of producers, as after a kill.
+    mutating func forget() {
+        breakConnection()
+        leftover = []
+        host.run = nil
+        host.last = nil
+    }
+
     mutating func step(faults: Bool, total: UInt64) {
         var effects: [ProducerCore.Effect] = []
         now += Int64(random.next() % 20)
@@ -144,6 +152,21 @@ private struct World {
         #expect(world.core.isIdle)
         #expect(world.settled.union(world.refused) == Set(1...total))
         #expect(world.host.taken == (1...total).filter { !world.refused.contains($0) }, "seed \(seed)")
+    }
+
+    /// What was taken and not answered may be taken again then, but nothing is left out.
+    @Test(arguments: 0..<200) func aHostThatForgetsLosesNothing(seed: UInt64) {
+        var world = World(seed: seed)
+        let total: UInt64 = 60
+        for step in 0..<400 {
+            world.step(faults: true, total: total)
+            if step % 40 == 39 { world.forget() }
+        }
+        for _ in 0..<3000 where world.settled.count + world.refused.count < Int(total) {
+            world.step(faults: false, total: total)
+        }
+        #expect(world.settled.union(world.refused) == Set(1...total))
+        #expect(world.settled.subtracting(world.host.taken) == [], "seed \(seed)")
     }
 
     @Test func theFirstBatchOfARunGoesAlone() {

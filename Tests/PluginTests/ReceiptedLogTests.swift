@@ -37,6 +37,8 @@ private func events(in directory: FaultyDirectory) throws -> [UInt64] {
         for text in receipts.split(separator: 10) {
             let receipt = try #require(Array(text).withUnsafeBytes { Receipt(line: $0, with: parser) })
             #expect(receipt.offset == UInt64(end))
+            try #require(
+                end + Int(receipt.bytes) <= bytes.count, "\(name) has receipts for more than it holds")
             let block = Array(bytes[end..<(end + Int(receipt.bytes))])
             let seqs = receipt.ranges.flatMap { range in (0..<range.count).map { range.first.raw + $0 } }
             #expect(block == seqs.flatMap { line($0) + [10] })
