@@ -66,6 +66,8 @@ let package = Package(
         .testTarget(
             name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
             swiftSettings: strict),
+        .testTarget(
+            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"], swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),

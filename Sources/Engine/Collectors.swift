@@ -64,7 +64,8 @@ struct Window: Hashable, Sendable {
         }
         if first.contains(through) || (deliveries[0].ranges.contains { $0.contains(through) }) {
             deliveries[0].ranges = deliveries[0].ranges.compactMap { range in
-                range.last <= through ? nil : SeqRange(first: max(range.first, through.next), through: range.last)
+                range.last <= through
+                    ? nil : SeqRange(first: max(range.first, through.next), through: range.last)
             }
         }
         let next = deliveries[0].ranges.first?.first ?? sentThrough
@@ -96,6 +97,8 @@ struct DurableCollector: Hashable, Sendable {
     var cursor: JournalSeq
     /// Its cursor was noted in the journal up to here.
     var notedCursor: JournalSeq
+    /// Its place is not on disk yet: it is welcomed, and handed events, once this job is done.
+    var beingNoted: Ticket?
     /// It was handed events up to here by this process, or maybe by one before.
     var handedThrough: JournalSeq
     /// Rejected events are being copied to the dead letters; the cursor waits for the last of these jobs.

@@ -6,7 +6,8 @@ import Wire
 extension Engine {
     /// What the next collector in turn may be handed; nil when there is nothing to hand over now.
     public mutating func nextGrant() -> Grant? {
-        guard let opening = gate.opening, let limit = gate.limit(committed: committed), !attachments.isEmpty else {
+        guard let opening = gate.opening, let limit = gate.limit(committed: committed), !attachments.isEmpty
+        else {
             return nil
         }
         let peers = attachments.keys.sorted()
@@ -21,12 +22,17 @@ extension Engine {
     }
 
     private mutating func grant(to peer: PeerID, limit: JournalSeq, opening: Opening) -> Grant? {
-        guard let attachment = attachments[peer], let window = attachment.window, !window.isBlocked else { return nil }
-        if window.isDurable, durable[attachment.name] == nil { return nil }
+        guard let attachment = attachments[peer], let window = attachment.window, !window.isBlocked else {
+            return nil
+        }
+        if window.isDurable {
+            guard let place = durable[attachment.name], place.beingNoted == nil else { return nil }
+        }
         let from = firstUndiscarded(after: window.sentThrough)
         guard from <= limit else { return nil }
         let isFull =
-            window.bytesInFlight >= window.limitBytes || window.deliveries.count >= configuration.maxWindowMessages
+            window.bytesInFlight >= window.limitBytes
+            || window.deliveries.count >= configuration.maxWindowMessages
         if isFull {
             if !window.isDurable { skip(peer, through: limit) }
             return nil
@@ -56,7 +62,8 @@ extension Engine {
 
     /// A grant was carried out: the journal was read up to `through`, and `ranges` were sent.
     public mutating func handed(
-        _ grant: Grant, through: JournalSeq, ranges: [SeqRange], bytes: Int, now: Now, into effects: inout [Effect]
+        _ grant: Grant, through: JournalSeq, ranges: [SeqRange], bytes: Int, now: Now,
+        into effects: inout [Effect]
     ) {
         guard var window = attachments[grant.peer]?.window else { return }
         window.sentThrough = through
@@ -72,13 +79,21 @@ extension Engine {
         guard window.isDurable, var place = durable[grant.name] else { return }
         place.handedThrough = max(place.handedThrough, through)
         durable[grant.name] = place
-        if window.deliveries.isEmpty { advance(grant.name, to: through, now: now, into: &effects) }
+        // What did not match is done once all before it is.
+        if window.deliveries.isEmpty {
+            advance(grant.name, to: through, now: now, into: &effects)
+        } else if window.deliveries.count == 1, let first = ranges.first {
+            advance(grant.name, to: JournalSeq(first.first.raw - 1), now: now, into: &effects)
+        }
     }
 
     /// A grant was not carried out: the next block exceeds the window's room, or the socket would not take it.
     ///
     /// - Parameter untilAck: true for the former; otherwise it is tried again in the loop's next turn.
     public mutating func notHanded(_ grant: Grant, untilAck: Bool) {
+        if untilAck, attachments[grant.peer]?.window?.isDurable == false {
+            return skip(grant.peer, through: grant.through)
+        }
         attachments[grant.peer]?.window?.isBlocked = true
         if !untilAck { blockedBySocket.insert(grant.peer) }
     }
@@ -98,7 +113,11 @@ extension Engine {
     mutating func acknowledge(
         _ peer: PeerID, through: JournalSeq, _ rejects: [Reject], now: Now, into effects: inout [Effect]
     ) {
-        guard lifecycle.state != .killed, let attachment = attachments[peer] else { return }
+        guard let attachment = attachments[peer] else { return }
+        guard lifecycle.state != .killed, gate != .dead else {
+            let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
+            return effects.append(.send(peer, .error(error)))
+        }
         guard var window = attachment.window else {
             let error = WireError(.invalidMessage, "an ack from \(attachment.name), which collects nothing")
             effects.append(.send(peer, .error(error)))
@@ -106,14 +125,16 @@ extension Engine {
         }
         if let stray = rejects.first(where: { !window.holds($0.seq) || $0.seq > through }) {
             let error = WireError(
-                .invalidArgument, "reject of \(stray.seq), which is not in flight or lies past the ack; nothing was taken")
+                .invalidArgument,
+                "reject of \(stray.seq), which is not in flight or lies past the ack; nothing was taken")
             effects.append(.send(peer, .error(error)))
             return
         }
         let before = window.sentThrough
         guard let done = window.acknowledge(through: through) else {
             let error = WireError(
-                .invalidArgument, "ack through \(through), but only \(before) was delivered; nothing was taken")
+                .invalidArgument,
+                "ack through \(through), but only \(before) was delivered; nothing was taken")
             effects.append(.send(peer, .error(error)))
             return
         }
@@ -146,12 +167,13 @@ extension Engine {
         guard durable[name]?.burial != nil else { return }
         durable[name]?.burial = nil
         durable[name]?.cursorAfterBurial = .zero
-        guard let attachment = attachments.values.first(where: { $0.name == name }) else { return }
-        effects.append(.send(attachment.peer, .refused(error)))
-        detach(attachment.peer, change: .detached, reason: "no room for its rejects", into: &effects)
+        guard let peer = holder(of: name) else { return }
+        effects.append(.send(peer, .refused(error)))
+        detach(peer, change: .detached, reason: "no room for its rejects", into: &effects)
     }
 
-    private mutating func advance(_ name: String, to seq: JournalSeq, now: Now, into effects: inout [Effect]) {
+    private mutating func advance(_ name: String, to seq: JournalSeq, now: Now, into effects: inout [Effect])
+    {
         guard var place = durable[name], seq > place.cursor else { return }
         if place.burial != nil {
             durable[name]?.cursorAfterBurial = max(place.cursorAfterBurial, seq)

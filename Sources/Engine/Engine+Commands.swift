@@ -13,7 +13,8 @@ extension Engine {
         into effects: inout [Effect]
     ) {
         let command = DeferredCommand(
-            intent: intent, request: request, requester: requester, readAfter: lastSeq, readAtMs: now.monotonicMs)
+            intent: intent, request: request, requester: requester, readAfter: lastSeq,
+            readAtMs: now.monotonicMs)
         if let request, requester != nil, deferred.count >= Self.deferredLimit {
             let error = WireError(.overloaded, "too many commands wait for the disk", retryable: true)
             return refuse(request, requester, error, into: &effects)
@@ -33,19 +34,25 @@ extension Engine {
         while decision == nil, !deferred.isEmpty {
             let command = deferred.removeFirst()
             decide(command, now: now, into: &effects)
-            if decision == nil { settleGate() }
+            if decision == nil { settleGate(into: &effects) }
         }
     }
 
     /// After a command that changed nothing: what it closed on being read opens again, unless another one closes.
-    private mutating func settleGate() {
+    private mutating func settleGate(into effects: inout [Effect]) {
         guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
+        if gate != .dead { tellTakenAfterKill(into: &effects) }
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
-        if command.isRetry { unwritten = nil }
-        if let request = command.request, !isFresh(command, request, now: now, into: &effects) { return }
+        if command.isRetry {
+            // It was decided once, and has been closing the gate since: what it expected does not matter any more.
+            guard unwritten == command else { return }
+            unwritten = nil
+        } else if let request = command.request, !isFresh(command, request, now: now, into: &effects) {
+            return
+        }
         switch command.intent {
         case .start(let leaseMs): decideStart(command, leaseMs, now: now, into: &effects)
         case .hold(let cause, _, let policy): decideHold(command, cause, policy, now: now, into: &effects)
@@ -67,12 +74,15 @@ extension Engine {
     ) -> Bool {
         let requester = command.requester
         if isStopping {
-            let error = WireError(.shuttingDown, "the host is stopping; send it again to the next one", retryable: true)
+            let error = WireError(
+                .shuttingDown, "the host is stopping; send it again to the next one", retryable: true)
             refuse(request, requester, error, into: &effects)
             return false
         }
         if let key = request.key, let entry = replies[.init(source: request.source, key: key)] {
-            if let waiter = replay(entry, command, request, now: now, into: &effects) { waiters.append(waiter) }
+            if let waiter = replay(entry, command, request, now: now, into: &effects) {
+                waiters.append(waiter)
+            }
             return false
         }
         if let complaint = complaint(about: request.expect) {
@@ -88,7 +98,8 @@ extension Engine {
             return "expected launch \(launch), but this is \(lifecycle.launch); nothing was changed"
         }
         if let state = expect.state, state != lifecycle.state {
-            return "expected state \(state.rawValue), but it is \(lifecycle.state.rawValue); nothing was changed"
+            return
+                "expected state \(state.rawValue), but it is \(lifecycle.state.rawValue); nothing was changed"
         }
         if let seq = expect.seq, seq != lifecycle.seq.raw {
             return "expected seq \(seq), but it is \(lifecycle.seq); nothing was changed"
@@ -103,7 +114,8 @@ extension Engine {
     ) {
         if unwritten != nil, let request = command.request {
             let error = WireError(
-                .storageFull, "the disk is full and a closing is not written yet: nothing opens before", retryable: true)
+                .storageFull, "the disk is full and a closing is not written yet: nothing opens before",
+                retryable: true)
             return refuse(request, command.requester, error, into: &effects)
         }
         let before = lifecycle
@@ -118,7 +130,8 @@ extension Engine {
             facts.lease = lease
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     private mutating func decideHold(
@@ -127,7 +140,8 @@ extension Engine {
     ) {
         if cause == .leaseExpired {
             // Renewed, or closed by somebody else, while it waited for its turn.
-            guard let deadline = leaseDeadlineMs, deadline <= now.monotonicMs, lifecycle.state.isOperating else { return }
+            guard let deadline = leaseDeadlineMs, deadline <= now.monotonicMs, lifecycle.state.isOperating
+            else { return }
         }
         let before = lifecycle
         let deadlineBefore = leaseDeadlineMs
@@ -147,7 +161,8 @@ extension Engine {
             facts.pending = pending
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     private mutating func decideKill(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
@@ -163,7 +178,8 @@ extension Engine {
             facts.inFlight = inFlight
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now, into: &effects)
+            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
+            into: &effects)
     }
 
     /// The host's own transition at a drain's end; dropped where a start came first.
@@ -173,10 +189,11 @@ extension Engine {
     ) {
         guard lifecycle.state == .holdRequested, drain != nil else { return }
         let remaining = pending
-        if input == .drained, remaining > 0 { return }
+        // It may have waited behind a start and another hold, whose drain has its own time.
+        if input == .drained ? remaining > 0 : !isDrainOver(at: now) { return }
         let before = lifecycle
         let transition = lifecycle.apply(input, cause: cause, through: lastSeq, wallMs: now.wallMs)
-        gate = .closed
+        gate.endDraining()
         var facts = RecordFacts()
         if input == .drainTimeout { facts.undelivered = remaining }
         flushCursors(into: &effects)
@@ -202,8 +219,10 @@ extension Engine {
         }
         let record = Record(
             wallMs: now.wallMs, launch: lifecycle.launch, seq: lifecycle.seq, state: lifecycle.state,
-            previous: transition == nil ? lifecycle.state : transition?.previous, command: commandName(command, transition),
-            through: transition?.through ?? lastSeq, source: command.request?.source, reason: command.request?.reason,
+            previous: transition == nil ? lifecycle.state : transition?.previous,
+            command: commandName(command, transition),
+            through: transition?.through ?? lastSeq, source: command.request?.source,
+            reason: command.request?.reason,
             facts: facts)
         recordedThrough = max(recordedThrough, record.through)
         decision = Decision(

@@ -10,7 +10,8 @@ extension Engine {
         statistics.requests += 1
         guard request.gate.isEmpty else {
             let path = request.gate.joined(separator: "/")
-            let error = WireError(.unknownGate, "there is no gate \(path): this host serves its own alone, []")
+            let error = WireError(
+                .unknownGate, "there is no gate \(path): this host serves its own alone, []")
             return refuse(request, requester, error, into: &effects)
         }
         if let intent = intent(of: request.command) {
@@ -53,13 +54,15 @@ extension Engine {
         case .deadLetters(let after, let limit):
             lookUp(.deadLetters(after: after, limit: limit), request, requester, into: &effects)
         case .requeue(let seqs): requeue(request, seqs, requester, into: &effects)
-        case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations, .endLaunch:
+        case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
+            .endLaunch:
             preconditionFailure("lifecycle commands are taken elsewhere")
         }
     }
 
     private func reply(
-        _ request: ControlRequest, _ requester: Requester, _ members: [JSONValue.Member], into effects: inout [Effect]
+        _ request: ControlRequest, _ requester: Requester, _ members: [JSONValue.Member],
+        into effects: inout [Effect]
     ) {
         effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
     }
@@ -75,7 +78,9 @@ extension Engine {
     private mutating func configure(
         _ request: ControlRequest, _ patch: String, _ requester: Requester, into effects: inout [Effect]
     ) {
-        guard gate != .dead, shown.state != .killed else { return refuseKilled(request, requester, into: &effects) }
+        guard gate != .dead, shown.state != .killed else {
+            return refuseKilled(request, requester, into: &effects)
+        }
         let parsed: JSONValue
         do {
             parsed = try JSONValue.parse(patch)
@@ -86,7 +91,8 @@ extension Engine {
         let text = merged.text
         guard text.utf8.count <= configuration.maxConfigurationBytes else {
             let error = WireError(
-                .tooLarge, "the configuration would have \(text.utf8.count) bytes; at most "
+                .tooLarge,
+                "the configuration would have \(text.utf8.count) bytes; at most "
                     + "\(configuration.maxConfigurationBytes) are kept")
             return refuse(request, requester, error, into: &effects)
         }
@@ -96,16 +102,19 @@ extension Engine {
         awaiting.append(ticket, .configuration(requester, id: request.id, new: merged, old: old))
     }
 
-    private func refuseKilled(_ request: ControlRequest, _ requester: Requester, into effects: inout [Effect]) {
+    private func refuseKilled(_ request: ControlRequest, _ requester: Requester, into effects: inout [Effect])
+    {
         let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
         refuse(request, requester, error, into: &effects)
     }
 
     private mutating func forget(
-        _ request: ControlRequest, _ name: String, _ requester: Requester, now: Now, into effects: inout [Effect]
+        _ request: ControlRequest, _ name: String, _ requester: Requester, now: Now,
+        into effects: inout [Effect]
     ) {
         guard durable[name] != nil else {
-            let error = WireError(.invalidArgument, "no durable collector \(name) is known; `plugins` lists them")
+            let error = WireError(
+                .invalidArgument, "no durable collector \(name) is known; `plugins` lists them")
             return refuse(request, requester, error, into: &effects)
         }
         drop(name, command: "forget", reason: "forgotten", request, requester, now: now, into: &effects)
@@ -113,13 +122,14 @@ extension Engine {
 
     /// A durable collector is no longer waited or kept for.
     mutating func drop(
-        _ name: String, command: String, reason: String, _ request: ControlRequest?, _ requester: Requester?, now: Now,
+        _ name: String, command: String, reason: String, _ request: ControlRequest?, _ requester: Requester?,
+        now: Now,
         into effects: inout [Effect]
     ) {
-        if let attachment = attachments.values.first(where: { $0.name == name }) {
+        if let peer = holder(of: name) {
             let error = WireError(.superseded, "\(name) was \(reason): it is no longer kept for")
-            effects.append(.send(attachment.peer, .refused(error)))
-            detach(attachment.peer, change: nil, reason: nil, into: &effects)
+            effects.append(.send(peer, .refused(error)))
+            detach(peer, change: nil, reason: nil, into: &effects)
         }
         durable[name] = nil
         drain?.names.remove(name)
@@ -136,10 +146,11 @@ extension Engine {
     private mutating func requeue(
         _ request: ControlRequest, _ seqs: [UInt64], _ requester: Requester, into effects: inout [Effect]
     ) {
-        guard gate != .dead, shown.state != .killed else { return refuseKilled(request, requester, into: &effects) }
+        guard gate != .dead, shown.state != .killed else {
+            return refuseKilled(request, requester, into: &effects)
+        }
         guard !isHalted else {
-            let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
-            return refuse(request, requester, error, into: &effects)
+            return refuse(request, requester, Self.storageFull, into: &effects)
         }
         effects.append(.requeue(requester, id: request.id, seqs))
     }
@@ -152,6 +163,7 @@ extension Engine {
     ) -> Admission {
         commit(
             summary, batch, isGated: !gate.admits, nil, id, now: now,
-            then: .reply(requester, id: id, [.init("requeued", .uint(UInt64(summary.count)))]), into: &effects)
+            then: .reply(requester, id: id, [.init("requeued", .uint(UInt64(summary.count)))]), into: &effects
+        )
     }
 }

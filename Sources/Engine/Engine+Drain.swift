@@ -36,7 +36,8 @@ extension Engine {
     /// Everything that a kill discards.
     var queuedEvents: UInt64 {
         guard lifecycle.state != .killed else { return 0 }
-        return remaining(after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
+        return remaining(
+            after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
     }
 
     var inFlight: [String: [SeqRange]] {
@@ -50,32 +51,38 @@ extension Engine {
 
     mutating func beginDrain(through: JournalSeq, now: Now) {
         var begun = Drain(
-            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil,
+            lastProgressMs: now.monotonicMs,
             lastRemaining: 0)
         drain = begun
         let total = pending
         begun = Drain(
-            through: through, names: begun.names, total: total, deadlineMs: nil, lastProgressMs: now.monotonicMs,
+            through: through, names: begun.names, total: total, deadlineMs: nil,
+            lastProgressMs: now.monotonicMs,
             lastRemaining: total)
         drain = begun
     }
 
     /// The hold is on disk: its time runs from here. (Blocks accepted before it are on disk by now too.)
-    mutating func armDrain(now: Now) {
+    mutating func armDrain(now: Now, into effects: inout [Effect]) {
+        if let drain, pending > 0 {
+            publish(.drain(DrainBody(total: drain.total, remaining: pending)), into: &effects)
+        }
         guard configuration.drainTimeoutMs > 0 else { return }
         drain?.deadlineMs = now.monotonicMs + configuration.drainTimeoutMs
     }
 
     /// Ends the drain when nothing is left of it, or its time is over.
     mutating func checkDrain(now: Now, into effects: inout [Effect]) {
-        guard let drain, decision == nil, lifecycle.state == .holdRequested, !settleRetry else { return }
-        let left = pending
-        if left == 0 {
+        guard drain != nil, decision == nil, lifecycle.state == .holdRequested, !settleRetry else { return }
+        if pending == 0 {
             take(.drained, nil, from: nil, now: now, into: &effects)
-        } else if let deadline = drain.deadlineMs, deadline <= now.monotonicMs {
+        } else if isDrainOver(at: now) {
             take(.drainTimeout, nil, from: nil, now: now, into: &effects)
         }
     }
+
+    func isDrainOver(at now: Now) -> Bool { drain?.deadlineMs.map { $0 <= now.monotonicMs } ?? false }
 
     mutating func reportProgress(now: Now, into effects: inout [Effect]) {
         guard var current = drain, shown.state == .holdRequested,

@@ -16,6 +16,11 @@ extension Engine {
         _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
+        if gate == .dead, shown.state != .killed, repliesAfterKill.count < Self.awaitingKillLimit {
+            // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
+            repliesAfterKill.append(Waiting(requester: requester, id: header.id))
+            return .settled
+        }
         if let refusal = refusalBeforeAnything() {
             statistics.blocksRefused += 1
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
@@ -24,8 +29,8 @@ extension Engine {
         var batch: ProducerBatch?
         if let producer = header.producer, let run = header.run, let number = header.batch {
             let taken = ProducerBatch(producer: producer, run: run, batch: number)
-            if let outcome = outcome(of: producers.verdict(on: taken), summary, taken) {
-                reply(requester, header.id, outcome, into: &effects)
+            guard producers.verdict(on: taken) == .next else {
+                judge(taken, summary, requester, header.id, into: &effects)
                 return .settled
             }
             batch = taken
@@ -46,7 +51,8 @@ extension Engine {
         if queuedBytes + UInt64(summary.byteCount) > configuration.queueLimitBytes {
             statistics.blocksRefused += 1
             let refusal = WireError(
-                .overloaded, "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
+                .overloaded,
+                "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
                 retryable: true)
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
@@ -54,40 +60,62 @@ extension Engine {
         return commit(summary, batch, isGated: isGated, requester, header.id, now: now, into: &effects)
     }
 
+    /// Batches that may wait for a kill to be written.
+    static let awaitingKillLimit = 65_536
+
     private func refusalBeforeAnything() -> WireError? {
         if shown.state == .killed {
             return WireError(.notOperating, NotOperatingError(state: .killed).description)
         }
         if isStopping {
-            return WireError(.shuttingDown, "the host is stopping; send the batch again to the next one", retryable: true)
+            return WireError(
+                .shuttingDown, "the host is stopping; send the batch again to the next one", retryable: true)
         }
         if gate == .dead {
             return WireError(.overloaded, "a kill is being written; nothing was taken", retryable: true)
         }
         if isHalted {
-            return WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+            return Self.storageFull
         }
         return nil
     }
 
-    private mutating func outcome(
-        of verdict: BatchVerdict, _ summary: BlockSummary, _ batch: ProducerBatch
-    ) -> IngestReply.Outcome? {
-        switch verdict {
-        case .next: return nil
-        case .duplicate(let last):
+    /// A batch that is not the next one: told so once those before it are on disk, or are not.
+    private mutating func judge(
+        _ batch: ProducerBatch, _ summary: BlockSummary, _ requester: Requester, _ id: String?,
+        into effects: inout [Effect]
+    ) {
+        if case .duplicate = producers.verdict(on: batch) {
             statistics.eventsDuplicate += UInt64(summary.count)
-            return .duplicate(lastBatch: last)
-        case .outOfOrder(let last):
+        } else {
             statistics.blocksRefused += 1
-            let message = "batch \(batch.batch) does not follow batch \(last): send the missing ones first"
-            return .refused(WireError(.outOfOrder, message, retryable: true), lastBatch: last)
-        case .superseded:
-            statistics.blocksRefused += 1
-            let message = "producer \(batch.producer) has begun a newer run than \(batch.run)"
-            return .refused(WireError(.superseded, message), lastBatch: nil)
         }
+        guard doneTicket == lastTicket, awaiting.isEmpty else {
+            return awaiting.append(lastTicket, .verdict(batch, requester, id: id))
+        }
+        tellVerdict(batch, requester, id, into: &effects)
     }
+
+    func tellVerdict(
+        _ batch: ProducerBatch, _ requester: Requester, _ id: String?, into effects: inout [Effect]
+    ) {
+        let outcome: IngestReply.Outcome
+        switch writtenProducers.verdict(on: batch) {
+        case .next:
+            // What came before it found no room: it was seen, and not taken.
+            outcome = .refused(Self.storageFull, lastBatch: nil)
+        case .duplicate(let last): outcome = .duplicate(lastBatch: last)
+        case .outOfOrder(let last):
+            let message = "batch \(batch.batch) does not follow batch \(last): send the missing ones first"
+            outcome = .refused(WireError(.outOfOrder, message, retryable: true), lastBatch: last)
+        case .superseded:
+            let message = "producer \(batch.producer) has begun a newer run than \(batch.run)"
+            outcome = .refused(WireError(.superseded, message), lastBatch: nil)
+        }
+        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+    }
+
+    static let storageFull = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
 
     /// What happens to events that are read now; `.queue` until a closing that was read is also decided.
     private var gatedPolicy: GatedPolicy {
@@ -106,12 +134,13 @@ extension Engine {
         guard let batch else { return reply(requester, id, outcome, into: &effects) }
         producers.take(batch)
         let ticket = persist(.entry(.batch(batch)), into: &effects)
-        awaiting.append(ticket, .ingestReply(requester, outcome, id: id))
+        awaiting.append(ticket, .batch(batch, requester, outcome, id: id))
     }
 
     /// - Parameter then: awaited behind the block, for blocks that have no requester.
     mutating func commit(
-        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?, _ id: String?,
+        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?,
+        _ id: String?,
         now: Now, then: Awaited? = nil, into effects: inout [Effect]
     ) -> Admission {
         flushCursors(into: &effects)
@@ -148,16 +177,18 @@ extension Engine {
     // MARK: After the disk
 
     mutating func blockWritten(
-        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?, into effects: inout [Effect]
+        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?,
+        into effects: inout [Effect]
     ) {
         committed = max(committed, stamp.range.last)
         uncommittedBytes -= UInt64(stamp.byteCount)
         meter.add(
-            last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0, arrivalMs: stamp.arrivalMs)
+            last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0,
+            arrivalMs: stamp.arrivalMs)
         if let batch = stamp.batch { writtenProducers.take(batch) }
         if gate == .dead {
             effects.append(.releaseBlock(ticket))
-            if let requester { repliesAfterKill.append(Waiting(requester: requester, id: id)) }
+            if let requester { repliesAfterKill.append(Waiting(stamp: stamp, requester: requester, id: id)) }
             return
         }
         let isNext = firstUndiscarded(after: published) == stamp.range.first
@@ -168,11 +199,23 @@ extension Engine {
         effects.append(.releaseBlock(ticket))
         if durable.isEmpty { meter.drop(through: doneThrough) }
         guard let requester else { return }
+        tellTaken(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+    }
+
+    private func tellTaken(_ waiting: Waiting, into effects: inout [Effect]) {
+        let stamp = waiting.stamp
         let count = Int(stamp.range.count)
         let outcome = IngestReply.Outcome.taken(
-            accepted: count, gated: stamp.gated ? count : 0, discarded: 0, kept: stamp.gated || !durable.isEmpty,
-            last: stamp.range.last)
-        effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
+            kept: stamp.gated || !durable.isEmpty, last: stamp.range.last)
+        effects.append(
+            .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
+    }
+
+    /// The kill that committed blocks waited for has come to nothing.
+    mutating func tellTakenAfterKill(into effects: inout [Effect]) {
+        for waiting in repliesAfterKill { tellTaken(waiting, into: &effects) }
+        repliesAfterKill = []
     }
 
     /// The disk was full: this block's numbers and batch were not taken.

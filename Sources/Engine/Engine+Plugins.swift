@@ -71,16 +71,20 @@ extension Engine {
             detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
         attachments[peer] = Attachment(
-            peer: peer, name: hello.name, version: hello.version, services: hello.services, sinceWallMs: now.wallMs,
+            peer: peer, name: hello.name, version: hello.version, services: hello.services,
+            sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
         if isNew { report(hello.name, .attached, nil, into: &effects) }
-        if let collect = hello.collect, collect.durable, lifecycle.state != .killed, durable[hello.name] == nil {
+        if let collect = hello.collect, collect.durable, lifecycle.state != .killed,
+            durable[hello.name] == nil
+        {
             let cursor = placeOfNewcomer
             durable[hello.name] = DurableCollector(cursor: cursor, notedCursor: cursor, handedThrough: cursor)
             attachments[peer]?.window?.sentThrough = cursor
             let ticket = persist(.entry(.known(collector: hello.name, cursor: cursor)), into: &effects)
-            awaiting.append(ticket, .welcome(peer))
-        } else {
+            durable[hello.name]?.beingNoted = ticket
+            awaiting.append(ticket, .known(collector: hello.name))
+        } else if durable[hello.name]?.beingNoted == nil {
             welcome(peer, into: &effects)
         }
     }
@@ -102,7 +106,8 @@ extension Engine {
         if hello.collect == nil || hello.collect?.durable == true, durable.count >= Self.durableLimit,
             hello.collect != nil, durable[hello.name] == nil
         {
-            return WireError(.overloaded, "\(Self.durableLimit) durable collectors are known; `forget` some first")
+            return WireError(
+                .overloaded, "\(Self.durableLimit) durable collectors are known; `forget` some first")
         }
         return nil
     }
@@ -124,13 +129,38 @@ extension Engine {
             isDurable: collect.durable, sentThrough: place, redeliveredThrough: known?.handedThrough ?? place)
     }
 
+    /// The collector's place is on disk: whoever is attached under its name may hear so.
+    mutating func known(_ name: String, _ ticket: Ticket, into effects: inout [Effect]) {
+        guard durable[name]?.beingNoted == ticket else { return }
+        durable[name]?.beingNoted = nil
+        if let peer = holder(of: name) { welcome(peer, into: &effects) }
+    }
+
+    /// There was no room for the collector's place: it is not known, and nothing is kept for it.
+    mutating func unknown(_ name: String, _ ticket: Ticket, _ error: WireError, into effects: inout [Effect])
+    {
+        guard durable[name]?.beingNoted == ticket else { return }
+        durable[name] = nil
+        drain?.names.remove(name)
+        discards.cursors = durable.mapValues(\.cursor)
+        guard let peer = holder(of: name) else { return }
+        effects.append(.send(peer, .refused(error)))
+        detach(peer, change: .detached, reason: "no room for its place", into: &effects)
+    }
+
+    /// The connection that has the name.
+    func holder(of name: String) -> PeerID? { attachments.values.first { $0.name == name }?.peer }
+
     func welcome(_ peer: PeerID, into effects: inout [Effect]) {
         guard let attachment = attachments[peer] else { return }
-        let cursor = attachment.window.flatMap { $0.isDurable ? durable[attachment.name]?.cursor : $0.sentThrough }
+        let cursor = attachment.window.flatMap {
+            $0.isDurable ? durable[attachment.name]?.cursor : $0.sentThrough
+        }
         effects.append(
             .send(
                 peer,
-                .welcome(status: status, run: run, cursor: cursor, heartbeatMs: Int(configuration.heartbeatMs))))
+                .welcome(
+                    status: status, run: run, cursor: cursor, heartbeatMs: Int(configuration.heartbeatMs))))
     }
 
     mutating func detach(
@@ -153,7 +183,8 @@ extension Engine {
         publish(
             .heartbeat(
                 HeartbeatBody(
-                    state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq, eventHead: published.raw)),
+                    state: shown.state, wallMs: now.wallMs, stateHead: stream.lastStateSeq,
+                    eventHead: published.raw)),
             into: &effects)
         for peer in attachments.keys.sorted() {
             effects.append(.send(peer, .heartbeat))

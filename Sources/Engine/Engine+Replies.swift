@@ -16,9 +16,11 @@ extension Engine {
     ) {
         guard let request = command.request, let requester = command.requester else { return }
         if case .hold(_, let waitMs?, _) = command.intent, shown.state == .holdRequested {
+            guard !isStopping else { return refuse(request, requester, Self.stopping, into: &effects) }
             waiters.append(
                 HoldWaiter(
-                    requester: requester, id: request.id, hold: shown.seq, deadlineMs: command.readAtMs + waitMs,
+                    requester: requester, id: request.id, hold: shown.seq,
+                    deadlineMs: command.readAtMs + waitMs,
                     replayed: false))
             return
         }
@@ -39,19 +41,22 @@ extension Engine {
         if case .hold(_, let waitMs?, _) = command.intent, entry.status.state == .holdRequested {
             if shown.state == .holdRequested, shown.seq == entry.status.seq {
                 return HoldWaiter(
-                    requester: requester, id: request.id, hold: shown.seq, deadlineMs: command.readAtMs + waitMs,
+                    requester: requester, id: request.id, hold: shown.seq,
+                    deadlineMs: command.readAtMs + waitMs,
                     replayed: true)
             }
             if shown.state == .onHold, shown.seq == entry.status.seq.next {
                 effects.append(
                     .reply(
                         requester,
-                        ControlReply(id: request.id, status: status, members: settledMembers(replayed: true))))
+                        ControlReply(id: request.id, status: status, members: settledMembers(replayed: true)))
+                )
                 return nil
             }
         }
         let members = entry.members + [.init("replayed", .bool(true))]
-        effects.append(.reply(requester, ControlReply(id: request.id, status: entry.status, members: members)))
+        effects.append(
+            .reply(requester, ControlReply(id: request.id, status: entry.status, members: members)))
         return nil
     }
 
@@ -83,21 +88,27 @@ extension Engine {
     mutating func expireWaiters(now: Now, into effects: inout [Effect]) {
         for waiter in waiters where waiter.deadlineMs <= now.monotonicMs {
             let error = WireError(
-                .timeout, "the drain goes on: \(pending) events are still pending; the hold stands", retryable: true)
+                .timeout, "the drain goes on: \(pending) events are still pending; the hold stands",
+                retryable: true)
             let members = [JSONValue.Member("pending", .uint(pending))]
             effects.append(
-                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, members: members, error: error)))
+                .reply(
+                    waiter.requester,
+                    ControlReply(id: waiter.id, status: status, members: members, error: error)))
         }
         waiters.removeAll { $0.deadlineMs <= now.monotonicMs }
     }
+
+    private static let stopping = WireError(
+        .shuttingDown, "the host is stopping; the hold stands", retryable: true)
 
     /// The host stops: nobody is left waiting.
     public mutating func stop(restart: Bool, into effects: inout [Effect]) {
         guard !isStopping else { return }
         isStopping = true
-        let error = WireError(.shuttingDown, "the host is stopping; the hold stands", retryable: true)
         for waiter in waiters {
-            effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+            effects.append(
+                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: Self.stopping)))
         }
         waiters = []
         flushCursors(into: &effects)

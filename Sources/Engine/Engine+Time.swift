@@ -27,7 +27,7 @@ extension Engine {
             }
         case .holdRequested:
             beginDrain(through: lifecycle.closedThrough ?? committed, now: now)
-            armDrain(now: now)
+            armDrain(now: now, into: &effects)
             checkDrain(now: now, into: &effects)
         case .onHold:
             if lifecycle.seq.raw == 1 { heldWarningAtMs = now.monotonicMs + configuration.heldWarningMs }
@@ -37,7 +37,8 @@ extension Engine {
 
     /// Numbers that the history names and the journal never saw belong to blocks that a crash took: never answered.
     private mutating func noteGap(into effects: inout [Effect]) {
-        guard recordedThrough > lastSeq, let gap = SeqRange(first: lastSeq.next, through: recordedThrough) else { return }
+        guard recordedThrough > lastSeq, let gap = SeqRange(first: lastSeq.next, through: recordedThrough)
+        else { return }
         lastSeq = recordedThrough
         discards.addDiscard(gap)
         _ = persist(.entry(.discarded(gap, .unwritten)), into: &effects)
@@ -48,12 +49,14 @@ extension Engine {
         var next = nextHeartbeatMs
         func consider(_ time: Int64?) { if let time { next = min(next, time) } }
         consider(stream.snapshotDueMs)
-        consider(leaseDeadlineMs)
+        if !isExpiring { consider(leaseDeadlineMs) }
         consider(retryAtMs)
         consider(heldWarningAtMs)
         if let drain, shown.state == .holdRequested {
-            if decision == nil { consider(drain.deadlineMs) }
-            if pending != drain.lastRemaining { consider(drain.lastProgressMs + configuration.drainProgressMs) }
+            if decision == nil, !settleRetry { consider(drain.deadlineMs) }
+            if pending != drain.lastRemaining {
+                consider(drain.lastProgressMs + configuration.drainProgressMs)
+            }
         }
         for waiter in waiters { consider(waiter.deadlineMs) }
         return next
@@ -62,7 +65,9 @@ extension Engine {
     /// Does all that is due.
     public mutating func tick(now: Now, into effects: inout [Effect]) {
         if let due = stream.snapshotDueMs, due <= now.monotonicMs { publishSnapshot(into: &effects) }
-        if let deadline = leaseDeadlineMs, deadline <= now.monotonicMs { expireLease(now: now, into: &effects) }
+        if let deadline = leaseDeadlineMs, deadline <= now.monotonicMs {
+            expireLease(now: now, into: &effects)
+        }
         if let due = retryAtMs, due <= now.monotonicMs { retryUnwritten(now: now, into: &effects) }
         checkDrain(now: now, into: &effects)
         reportProgress(now: now, into: &effects)
@@ -75,13 +80,19 @@ extension Engine {
         recordDiscards(now: now, into: &effects)
     }
 
+    /// The lease's end was read and is not decided yet, or a closing that comes to the same waits for room: the same
+    /// end is not taken twice.
+    private var isExpiring: Bool {
+        unwritten != nil
+            || deferred.contains { if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false } }
+    }
+
     private mutating func expireLease(now: Now, into effects: inout [Effect]) {
-        // Read, not yet decided: the same expiry is not taken twice.
-        let isTaken = deferred.contains { if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false } }
-        guard lifecycle.state.isOperating, !isTaken, unwritten == nil else {
-            if !lifecycle.state.isOperating { leaseDeadlineMs = nil }
+        guard lifecycle.state.isOperating else {
+            leaseDeadlineMs = nil
             return
         }
+        guard !isExpiring else { return }
         take(.hold(.leaseExpired, waitMs: nil, policy: nil), nil, from: nil, now: now, into: &effects)
     }
 
@@ -101,7 +112,8 @@ extension Engine {
         heldWarningAtMs = now.monotonicMs + configuration.heldWarningRepeatMs
         effects.append(
             .log(
-                .warning, "this launch was never started: nothing is leaving; send startOperation to open the gate",
+                .warning,
+                "this launch was never started: nothing is leaving; send startOperation to open the gate",
                 [.init("gated", .uint(gatedEvents))]))
     }
 
@@ -129,7 +141,8 @@ extension Engine {
 
     /// Sums discards into the history, at most one record a minute a reason.
     private mutating func recordDiscards(now: Now, into effects: inout [Effect]) {
-        guard !unrecordedDiscards.isEmpty, nextDiscardRecordMs <= now.monotonicMs, lifecycle.state != .killed else {
+        guard !unrecordedDiscards.isEmpty, nextDiscardRecordMs <= now.monotonicMs, lifecycle.state != .killed
+        else {
             return
         }
         nextDiscardRecordMs = now.monotonicMs + configuration.discardRecordMs

@@ -12,6 +12,10 @@ extension Engine {
                 blockWritten(item.ticket, stamp, requester, id, into: &effects)
             case .decision: decisionWritten(now: now, into: &effects)
             case .purge: purged(now: now, into: &effects)
+            case .batch(let batch, let requester, let outcome, let id):
+                writtenProducers.take(batch)
+                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+            case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
             case .ingestReply(let requester, let outcome, let id):
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, let members):
@@ -19,7 +23,7 @@ extension Engine {
             case .configuration(let requester, let id, let new, _):
                 let members = [JSONValue.Member("configuration", new)]
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
-            case .welcome(let peer): welcome(peer, into: &effects)
+            case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
             }
@@ -41,7 +45,9 @@ extension Engine {
 
     /// Kill: the disk holds no event any more. Before the reply, nothing that is queued in a socket goes out either.
     private mutating func purged(now: Now, into effects: inout [Effect]) {
-        guard let done = decision, done.isPurging else { preconditionFailure("a purge that no kill asked for") }
+        guard let done = decision, done.isPurging else {
+            preconditionFailure("a purge that no kill asked for")
+        }
         producers = ProducerTable(limit: configuration.rememberedProducers)
         writtenProducers = producers
         discards = Ledger(producerLimit: 1)
@@ -54,7 +60,8 @@ extension Engine {
         internalConfiguration = .object([])
         drain = nil
         effects.append(.rebind)
-        for reply in repliesAfterKill {
+        // In the order in which they were read.
+        for reply in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
             let error = NotOperatingError(state: .killed)
             let refusal = WireError(.notOperating, error.description)
             let status = HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)
@@ -69,8 +76,8 @@ extension Engine {
 
     private mutating func finish(_ done: Decision, now: Now, into effects: inout [Effect]) {
         decision = nil
-        unwritten = nil
         shown = lifecycle
+        if isCovered(by: done) { unwritten = nil }
         if let transition = done.transition {
             statistics.transitions += 1
             inForce(transition)
@@ -82,13 +89,20 @@ extension Engine {
                 .init(fingerprint: remembered.fingerprint, status: status, members: done.members))
         }
         settleWaiters(after: done.transition, into: &effects)
-        if let transition = done.transition, transition.state == .holdRequested { armDrain(now: now) }
+        if let transition = done.transition, transition.state == .holdRequested { armDrain(now: now, into: &effects) }
         answer(done.command, done.members, now: now, into: &effects)
         if case .endLaunch(let restart) = done.command.intent {
             stop(restart: restart, into: &effects)
         }
         checkDrain(now: now, into: &effects)
         decideNext(now: now, into: &effects)
+    }
+
+    /// Whether the closing that still waits for room is on disk with this one: a kill closes for good, any transition
+    /// that is no opening closes as a hold does.
+    private func isCovered(by done: Decision) -> Bool {
+        guard let unwritten, let state = done.transition?.state, !state.isOperating else { return false }
+        return state == .killed || unwritten.intent != .kill
     }
 
     /// The gate follows what is now on disk. Openings open here, and only here.
@@ -124,7 +138,8 @@ extension Engine {
         isStopping = true
         while let item = awaiting.next(through: lastTicket) {
             switch item.awaited {
-            case .block(_, let requester?, let id), .ingestReply(let requester, _, let id):
+            case .block(_, let requester?, let id), .batch(_, let requester, _, let id),
+                .verdict(_, let requester, let id), .ingestReply(let requester, _, let id):
                 let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, _), .configuration(let requester, let id, _, _):
@@ -132,19 +147,21 @@ extension Engine {
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .welcome, .roomAgain, .burial: break
+            case .block(_, nil, _), .known, .roomAgain, .burial: break
             }
         }
         for waiting in repliesAfterKill {
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
             effects.append(
-                .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
+                .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status))
+            )
         }
         for command in deferred {
             if let request = command.request { refuse(request, command.requester, error, into: &effects) }
         }
         for waiter in waiters {
-            effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
+            effects.append(
+                .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
         }
         repliesAfterKill = []
         deferred = []
@@ -159,7 +176,7 @@ extension Engine {
         persisted(through: Ticket(ticket.raw - 1), now: now, into: &effects)
         statistics.storageFull += 1
         guard let item = awaiting.next(through: ticket) else { return }
-        let error = WireError(.storageFull, "the disk is full; nothing was taken", retryable: true)
+        let error = Self.storageFull
         switch item.awaited {
         case .block(let stamp, let requester, let id):
             effects.append(.releaseBlock(item.ticket))
@@ -169,11 +186,11 @@ extension Engine {
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             }
         case .decision: decisionUnwritten(error, now: now, into: &effects)
-        case .ingestReply(let requester, .taken, let id):
-            // A discarded batch that could not be noted as taken.
+        case .batch(_, let requester, _, let id):
             blocksHaltedAtFull(into: &effects)
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
         case .ingestReply(let requester, let outcome, let id):
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
         case .configuration(let requester, let id, _, let old):
@@ -181,9 +198,7 @@ extension Engine {
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
         case .reply(let requester, let id, _):
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
-        case .welcome(let peer):
-            effects.append(.send(peer, .refused(error)))
-            detach(peer, change: nil, reason: nil, into: &effects)
+        case .known(let name): unknown(name, item.ticket, error, into: &effects)
         case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
@@ -201,7 +216,8 @@ extension Engine {
             var members: [JSONValue.Member] = []
             if isClosing { members.append(.init("closedInMemory", .bool(true))) }
             effects.append(
-                .reply(requester, ControlReply(id: request.id, status: status, members: members, error: error)))
+                .reply(
+                    requester, ControlReply(id: request.id, status: status, members: members, error: error)))
         }
         if isClosing {
             if failed.command.intent.closes {
@@ -212,10 +228,11 @@ extension Engine {
             } else {
                 // A drain's end: the hold stands, and its end is decided again.
                 settleRetry = true
-                gate = Self.gate(of: shown)
+                if gate != .dead { gate = Self.gate(of: shown) }
             }
             retryAtMs = now.monotonicMs + configuration.retryMs
-            effects.append(.log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))
+            effects.append(
+                .log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))
         }
         decideNext(now: now, into: &effects)
     }

@@ -17,7 +17,8 @@ public struct Recovered: Hashable, Sendable {
     public var configuration: JSONValue
 
     public init(
-        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody, replies: RememberedReplies, meter: QueueMeter,
+        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody,
+        replies: RememberedReplies, meter: QueueMeter,
         configuration: JSONValue = .object([])
     ) {
         self.lifecycle = lifecycle
@@ -69,7 +70,7 @@ public struct Engine: Hashable, Sendable {
     var isHalted = false
     /// The highest `through` of any record: numbers up to here are never given again.
     var recordedThrough: JournalSeq
-    /// Ingest that awaited its commit when a kill was read: answered when the kill is on disk.
+    /// Ingest that awaited its commit when a kill was read: answered when the kill is on disk, or has come to nothing.
     var repliesAfterKill: [Waiting] = []
     /// Ranges that are no longer delivered. Only this member of the ledger is used while running.
     var discards: Ledger
@@ -136,7 +137,8 @@ public struct Engine: Hashable, Sendable {
         replies = recovered.replies
         internalConfiguration = recovered.configuration
         stream = StreamState(
-            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0))
+            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0),
+            lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
         meter.drop(through: doneThrough)
@@ -158,8 +160,9 @@ public struct Engine: Hashable, Sendable {
         }
     }
 
-    /// Who waits for a reply.
+    /// Who waits to hear what became of a block that is committed.
     struct Waiting: Hashable, Sendable {
+        let stamp: BlockStamp
         let requester: Requester
         let id: String?
     }

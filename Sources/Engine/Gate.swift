@@ -43,4 +43,12 @@ public enum Gate: Hashable, Sendable {
         case .draining, .closed, .dead: break
         }
     }
+
+    /// What was accepted before is done, or no longer waited for.
+    public mutating func endDraining() {
+        switch self {
+        case .draining: self = .closed
+        case .open, .closed, .dead: break
+        }
+    }
 }

@@ -35,7 +35,9 @@ public struct QueueMeter: Hashable, Sendable {
     public mutating func add(last: JournalSeq, bytes: UInt64, arrivalMs: Int64) {
         let end = endBytes + bytes
         if head < buckets.count, let open = buckets.last {
-            let begin = buckets.count >= 2 && head < buckets.count - 1 ? buckets[buckets.count - 2].endBytes : startBytes
+            let begin =
+                buckets.count >= 2 && head < buckets.count - 1
+                ? buckets[buckets.count - 2].endBytes : startBytes
             let isNear = (0..<Self.bucketMs).contains(arrivalMs - open.oldestMs)
             if bytes == 0 || (isNear && open.endBytes - begin < Self.bucketBytes) {
                 buckets[buckets.count - 1].last = last

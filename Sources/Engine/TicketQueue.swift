@@ -10,13 +10,17 @@ enum Awaited: Hashable, Sendable {
     case decision
     /// The events are gone from the disk.
     case purge
+    /// A batch that the gate's policy discarded was noted as taken.
+    case batch(ProducerBatch, Requester, IngestReply.Outcome, id: String?)
+    /// A batch that was not taken: what it is to be told depends on whether the ones before it were written.
+    case verdict(ProducerBatch, Requester, id: String?)
     /// Nothing of its own is written, but what it tells must not run ahead of the disk.
     case ingestReply(Requester, IngestReply.Outcome, id: String?)
     /// The reply is made now, so that it shows what is on disk by then.
     case reply(Requester, id: String?, [JSONValue.Member])
     case configuration(Requester, id: String?, new: JSONValue, old: JSONValue)
     /// A durable collector's place is kept from now on.
-    case welcome(PeerID)
+    case known(collector: String)
     /// Rejected events are among the dead letters: the collector's cursor may pass them.
     case burial(collector: String)
     /// Every block that was under way when the disk was full has failed.
