@@ -35,13 +35,16 @@ public struct Answer: Hashable, Sendable {
 
     static func invalid(_ what: String) -> HoldgateError {
         HoldgateError(
-            .invalidReply, "the reply is not one of Holdgate's protocol 1: \(what). Is this the right address?")
+            .invalidReply,
+            "the reply is not one of Holdgate's protocol 1: \(what). Is this the right address?")
     }
 }
 
 extension DecodedReply {
     /// Reads one reply; throws `invalidReply`.
-    static func read(_ bytes: UnsafeRawBufferPointer, with parser: JSONParser) throws(HoldgateError) -> DecodedReply {
+    static func read(_ bytes: UnsafeRawBufferPointer, with parser: JSONParser) throws(HoldgateError)
+        -> DecodedReply
+    {
         do {
             return try parse(bytes, with: parser)
         } catch {

@@ -7,13 +7,13 @@ import ZeroMQ
 /// ```swift
 /// let collector = try Collector(.init(name: "warehouse"))
 /// let ending = try collector.run { deliveries in
-///     for delivery in deliveries { try store(delivery) }     // durably: the host forgets what is acknowledged
-///     return []
+///     for delivery in deliveries { try store(delivery) }     // durably: the host forgets what is
+///     acknowledged return []
 /// }
 /// ```
 ///
-/// It attaches again by itself whenever the host was away. A second collector of the same name takes its place, and
-/// then this one ends with `superseded`.
+/// It attaches again by itself whenever the host was away. A second collector of the same name takes its
+/// place, and then this one ends with `superseded`.
 public final class Collector: Sendable {
     public struct Options: Sendable {
         /// The host's `plugin`.
@@ -39,7 +39,8 @@ public final class Collector: Sendable {
 
     /// What the collector tells beside deliveries, on the collector's thread.
     public enum Notice: Hashable, Sendable {
-        /// The host knows the collector. `cursor`: the last event that it has acknowledged; nil if not durable.
+        /// The host knows the collector. `cursor`: the last event that it has acknowledged; nil if not
+        /// durable.
         case attached(cursor: JournalSeq?, HostStatus)
         /// The connection is made anew.
         case detached
@@ -48,8 +49,9 @@ public final class Collector: Sendable {
         case problem(HoldgateError)
     }
 
-    /// Takes deliveries in order, and returns those of their events that it will never take, for the dead letters.
-    /// When it returns, all of them are acknowledged; when it throws, none, and `run` throws the same.
+    /// Takes deliveries in order, and returns those of their events that it will never take, for the dead
+    /// letters. When it returns, all of them are acknowledged; when it throws, none, and `run` throws the
+    /// same.
     public typealias Handler = ([Delivery]) throws -> [Reject]
 
     private let options: Options
@@ -152,7 +154,8 @@ private struct CollectorLine: ~Copyable {
         guard let link else { return }
         writer.reset()
         PluginMessage.bye.write(into: &writer)
-        // Linger, so that the bye leaves: an attachment that is not ended lasts until its connection is missed.
+        // Linger, so that the bye leaves: an attachment that is not ended lasts until its connection is
+        // missed.
         try? link.socket.set(.linger(ms: 200))
         _ = try? link.socket.send(writer.bytes)
         self.link = nil
@@ -182,7 +185,8 @@ private struct CollectorLine: ~Copyable {
         wake.drain()
     }
 
-    /// Reads messages until none is left, enough is gathered, or one that is no delivery has come. False: none left.
+    /// Reads messages until none is left, enough is gathered, or one that is no delivery has come. False:
+    /// none left.
     private mutating func receive() throws -> Bool {
         while let link, gatheredBytes < options.gatherBytes {
             var frame = Frame()

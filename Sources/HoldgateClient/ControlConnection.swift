@@ -2,11 +2,12 @@ import Platform
 import Wire
 import ZeroMQ
 
-/// Requests to `control`, one at a time, each answered or given up within its time. Blocks the calling thread.
+/// Requests to `control`, one at a time, each answered or given up within its time. Blocks the calling
+/// thread.
 ///
-/// A request that is safe to repeat is sent again, on a fresh socket, while no reply comes: a query, or a lifecycle
-/// command under its `key`, which the host executes once. The sockets of earlier attempts stay open until then: any
-/// of them may bring the reply.
+/// A request that is safe to repeat is sent again, on a fresh socket, while no reply comes: a query, or a
+/// lifecycle command under its `key`, which the host executes once. The sockets of earlier attempts stay open
+/// until then: any of them may bring the reply.
 public struct ControlConnection: Sendable {
     /// The host's address, `tcp://host:port` or `ipc:///path`.
     public let endpoint: String
@@ -46,11 +47,12 @@ public struct ControlConnection: Sendable {
 }
 
 extension ControlCommand {
-    /// Whether it may be sent again without knowing what became of the first: queries, and lifecycle commands, which
-    /// go under a key.
+    /// Whether it may be sent again without knowing what became of the first: queries, and lifecycle
+    /// commands, which go under a key.
     var isRepeatable: Bool {
         switch self {
-        case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations, .endLaunch,
+        case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
+            .endLaunch,
             .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats:
             true
         case .configure, .forget, .requeue: false
@@ -90,7 +92,8 @@ private struct Exchange {
             }
             let wake = sockets.count < attempts ? min(end, nextAttempt) : end
             if try sockets.wait(ms: wake - now, cancel) {
-                throw HoldgateError(.cancelled, "the call was cancelled; its outcome is unknown", retryable: true)
+                throw HoldgateError(
+                    .cancelled, "the call was cancelled; its outcome is unknown", retryable: true)
             }
             if let answer = try take(from: &sockets, parser) { return answer }
         }

@@ -19,13 +19,15 @@ public struct Delivery: Sendable {
     /// Bytes of all frames.
     public var byteCount: Int { frames.reduce(0) { $0 + $1.byteCount } }
 
-    /// Calls `body` for each event with its seq and its line, without the line feed. The pointer is good inside
-    /// `body` alone. Lines and seqs end with whichever is fewer.
+    /// Calls `body` for each event with its seq and its line, without the line feed. The pointer is good
+    /// inside `body` alone. Lines and seqs end with whichever is fewer.
     public func forEachEvent<Failure: Error>(
         _ body: (JournalSeq, UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
-        var seqs = header.ranges.lazy.flatMap { range in (0..<range.count).lazy.map { range.first.advanced(by: $0) } }
-            .makeIterator()
+        var seqs = header.ranges.lazy.flatMap { range in
+            (0..<range.count).lazy.map { range.first.advanced(by: $0) }
+        }
+        .makeIterator()
         for frame in frames {
             try frame.withBytes { (bytes) throws(Failure) in
                 var lines = Lines(bytes)

@@ -2,7 +2,8 @@ import Glibc
 
 /// A producer's batch: one event a line, and where each stands in the order in which they were given.
 ///
-/// Filled by the sending thread, then never changed: libzmq sends from its memory. That makes the `@unchecked` true.
+/// Filled by the sending thread, then never changed: libzmq sends from its memory. That makes the
+/// `@unchecked` true.
 final class EventBlock: @unchecked Sendable {
     private let base: UnsafeMutableRawBufferPointer
     private(set) var byteCount = 0
@@ -73,7 +74,9 @@ struct Lines {
             let end = feed.map { UnsafeRawPointer($0) - bytes.baseAddress! } ?? bytes.count
             at = min(end + 1, bytes.count)
             var last = end
-            while last > start, bytes[last - 1] == 13 || bytes[last - 1] == 32 || bytes[last - 1] == 9 { last -= 1 }
+            while last > start, bytes[last - 1] == 13 || bytes[last - 1] == 32 || bytes[last - 1] == 9 {
+                last -= 1
+            }
             if last > start { return UnsafeRawBufferPointer(rebasing: bytes[start..<last]) }
         }
         return nil

@@ -70,9 +70,13 @@ public struct HistoryChain: Hashable, Sendable {
     ///
     /// The first may have any number, unless it is 1 and names a hash before it that isn't all zeros.
     public mutating func append(_ record: HistoryRecord) -> String? {
-        guard record.isIntact else { return "record \(record.n) was changed: its hash is not that of its bytes" }
+        guard record.isIntact else {
+            return "record \(record.n) was changed: its hash is not that of its bytes"
+        }
         if let head {
-            guard record.n == head.n + 1 else { return "record \(record.n) follows \(head.n): some are missing" }
+            guard record.n == head.n + 1 else {
+                return "record \(record.n) follows \(head.n): some are missing"
+            }
             guard record.previousHash == head.hash else {
                 return "record \(record.n) does not follow record \(head.n): its \"prev\" is another hash"
             }
@@ -111,7 +115,9 @@ enum RawElements {
         var at = 0
 
         mutating func skipSpace() {
-            while at < bytes.count, [0x20, 0x0a, 0x0d, 0x09, UInt8(ascii: ",")].contains(bytes[at]) { at += 1 }
+            while at < bytes.count, [0x20, 0x0a, 0x0d, 0x09, UInt8(ascii: ",")].contains(bytes[at]) {
+                at += 1
+            }
         }
 
         mutating func skip(_ byte: UInt8) {

@@ -30,10 +30,12 @@ extension Holdgate {
         expect: Expectation? = nil
     ) async throws(HoldgateError) -> LifecycleAnswer {
         try await perform(
-            .holdOperation(wait: wait, gatedEvents: gatedEvents).with(reason: reason, key: key, expect: expect))
+            .holdOperation(wait: wait, gatedEvents: gatedEvents).with(
+                reason: reason, key: key, expect: expect))
     }
 
-    /// Closes the gate until a new launch, and discards all events, cursors and the configuration. Can't be undone.
+    /// Closes the gate until a new launch, and discards all events, cursors and the configuration. Can't be
+    /// undone.
     @discardableResult
     public func kill(
         reason: String? = nil, key: String? = nil, expect: Expectation? = nil

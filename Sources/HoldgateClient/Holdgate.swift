@@ -10,8 +10,8 @@ import Wire
 /// ```
 ///
 /// Every call ends within its time, whatever the host does, and is repeated safely while no reply comes (see
-/// `ControlConnection`). The asynchronous methods run on a thread of their own; `performBlocking` on the caller's.
-/// All throw `HoldgateError`: the host's refusal, or `noAnswer`.
+/// `ControlConnection`). The asynchronous methods run on a thread of their own; `performBlocking` on the
+/// caller's. All throw `HoldgateError`: the host's refusal, or `noAnswer`.
 public struct Holdgate: Sendable {
     public var connection: ControlConnection
     /// How long a call waits for its reply, all attempts together.

@@ -1,8 +1,8 @@
 // What a Swift program uses to speak to a host: commands (`Holdgate`), events in (`Producer`), events out
 // (`Collector`), and state changes as they happen (`StateSubscription`).
 //
-// Each has a core that is a value without clock or socket, and a thread that owns the socket and does what the core
-// says. Nothing here blocks Swift's task pool. Read `Holdgate` first, then `ControlConnection`.
+// Each has a core that is a value without clock or socket, and a thread that owns the socket and does what
+// the core says. Nothing here blocks Swift's task pool. Read `Holdgate` first, then `ControlConnection`.
 
 @_exported import Lifecycle
 @_exported import Wire
@@ -34,8 +34,8 @@ public struct Endpoints: Hashable, Sendable {
     /// A host's defaults.
     public init() {}
 
-    /// The defaults, replaced by `HOLDGATE_CONTROL`, `HOLDGATE_STREAM`, `HOLDGATE_INGEST` and `HOLDGATE_PLUGIN`
-    /// where these are set and not empty.
+    /// The defaults, replaced by `HOLDGATE_CONTROL`, `HOLDGATE_STREAM`, `HOLDGATE_INGEST` and
+    /// `HOLDGATE_PLUGIN` where these are set and not empty.
     ///
     /// The host takes lists in them (`["tcp://…"]`, or parted by commas); clients use the first.
     public init(environment: (String) -> String?) {

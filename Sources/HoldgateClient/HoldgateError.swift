@@ -13,8 +13,8 @@ import Wire
 /// }
 /// ```
 public struct HoldgateError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The host's codes, and this library's own: `noAnswer`, `invalidReply`, `cancelled`, `closed`, `unavailable`.
-    /// More may be added.
+    /// The host's codes, and this library's own: `noAnswer`, `invalidReply`, `cancelled`, `closed`,
+    /// `unavailable`. More may be added.
     public let code: ErrorCode
     /// For people: what was wrong and what to do.
     public let message: String
@@ -56,8 +56,8 @@ public struct HoldgateError: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension ErrorCode {
-    /// No host answered in time. Whether the request had an effect is unknown; commands that carry a key may be
-    /// sent again with it.
+    /// No host answered in time. Whether the request had an effect is unknown; commands that carry a key may
+    /// be sent again with it.
     public static let noAnswer = ErrorCode("noAnswer")
     /// The peer answered something that is no reply of this protocol.
     public static let invalidReply = ErrorCode("invalidReply")

@@ -1,8 +1,8 @@
 import Platform
 import Wire
 
-/// Sends events to a host's `ingest` in batches, and sees to it that each is taken exactly once, over any number of
-/// lost connections and restarts of the host.
+/// Sends events to a host's `ingest` in batches, and sees to it that each is taken exactly once, over any
+/// number of lost connections and restarts of the host.
 ///
 /// ```swift
 /// let producer = try Producer(.init(name: "web-1"))
@@ -11,9 +11,9 @@ import Wire
 /// try await producer.close()
 /// ```
 ///
-/// Batches are made by need: an event that finds nothing under way goes at once, and while batches are under way the
-/// next one fills. `send` waits while too many are unacknowledged. What the host refuses for good is left out, and
-/// reported by `flush` and `takeFailures`; the events around it are taken.
+/// Batches are made by need: an event that finds nothing under way goes at once, and while batches are under
+/// way the next one fills. `send` waits while too many are unacknowledged. What the host refuses for good is
+/// left out, and reported by `flush` and `takeFailures`; the events around it are taken.
 ///
 /// `name` belongs to one producer at a time: a second one with the same name ends the first (`superseded`).
 public final class Producer: Sendable {
@@ -28,7 +28,8 @@ public final class Producer: Sendable {
         public var batchBytes = 256 << 10
         /// Batches that wait or are under way; `send` waits beyond.
         public var unacknowledgedBatches = 16
-        /// Without an answer for so long, the connection is made anew and everything unacknowledged goes again.
+        /// Without an answer for so long, the connection is made anew and everything unacknowledged goes
+        /// again.
         public var replyTimeout = Duration.seconds(5)
         /// Without any batch taken for so long, all is given up and every call throws; nil: never.
         public var giveUp: Duration?
@@ -54,6 +55,8 @@ public final class Producer: Sendable {
         public var bytes = 0
         /// Batches that went more than once.
         public var resentBatches = 0
+
+        public init() {}
 
         /// Events that were answered, one way or the other.
         public var settled: Int { accepted + discarded + duplicate + refused }

@@ -1,15 +1,15 @@
 import Wire
 
-/// What a producer decides: which batch goes out when, under which number, and what an answer means. No clock, no
-/// socket, no bytes: batches are tickets.
+/// What a producer decides: which batch goes out when, under which number, and what an answer means. No
+/// clock, no socket, no bytes: batches are tickets.
 ///
 /// What makes it lose and repeat nothing:
-/// - Batches of a run go out in order, over a connection that breaks rather than reconnects by itself: what the
-///   host reads of them is a prefix of what was sent.
-/// - A run's first batch may have any number, so on each new connection, and after each refusal, one batch goes alone
-///   until it is taken. Else a lost first one would let the second be taken for the first.
-/// - A number is never used for other events: once a batch is given up, the rest goes under a new run, which makes
-///   the host refuse whatever of the old one is still on its way.
+/// - Batches of a run go out in order, over a connection that breaks rather than reconnects by itself: what
+///   the host reads of them is a prefix of what was sent.
+/// - A run's first batch may have any number, so on each new connection, and after each refusal, one batch
+///   goes alone until it is taken. Else a lost first one would let the second be taken for the first.
+/// - A number is never used for other events: once a batch is given up, the rest goes under a new run, which
+///   makes the host refuse whatever of the old one is still on its way.
 struct ProducerCore: Hashable, Sendable {
     struct Configuration: Hashable, Sendable {
         /// Batches sent and not answered.
@@ -125,7 +125,9 @@ struct ProducerCore: Hashable, Sendable {
             let silence = WireError(.noAnswer, "no host took anything for \(giveUpMs) ms", retryable: true)
             return fail(lastRefusal ?? silence, into: &effects)
         }
-        let isSilent = entries.contains { $0.sending != nil && now - $0.sentMs >= configuration.replyTimeoutMs }
+        let isSilent = entries.contains {
+            $0.sending != nil && now - $0.sentMs >= configuration.replyTimeoutMs
+        }
         if isSilent {
             disconnected()
             effects.append(.reconnect)
@@ -145,17 +147,21 @@ struct ProducerCore: Hashable, Sendable {
 
     /// The next batch to send, if one may go.
     mutating func next(now: Int64) -> Sending? {
-        guard isConnected, failure == nil, !isResolving, now >= backoffUntilMs else { return nil }
-        guard let index = entries.firstIndex(where: { !$0.isSettled && $0.sending == nil }),
-            entries[index].refusal == nil
+        guard isConnected, failure == nil, !isResolving, now >= backoffUntilMs, let index = nextToSend
         else { return nil }
-        // Nothing overtakes a refused batch, and a probe goes alone.
-        guard !isProbing || !entries.contains(where: { $0.sending != nil }) else { return nil }
         let id = nextSending
         nextSending += 1
         entries[index].sending = id
         entries[index].sentMs = now
         return Sending(ticket: entries[index].ticket, run: run, batch: entries[index].batch, id: id)
+    }
+
+    /// The first batch that waits to be sent. Nothing overtakes a refused one, and a probe goes alone.
+    private var nextToSend: Int? {
+        guard let index = entries.firstIndex(where: { !$0.isSettled && $0.sending == nil }),
+            entries[index].refusal == nil, !isProbing || !entries.contains(where: { $0.sending != nil })
+        else { return nil }
+        return index
     }
 
     /// When `tick` or `next` may have something to do though nothing else happens.
@@ -164,9 +170,7 @@ struct ProducerCore: Hashable, Sendable {
         var times: [Int64] = entries.compactMap { entry in
             entry.sending == nil ? nil : entry.sentMs + configuration.replyTimeoutMs
         }
-        if isConnected, entries.contains(where: { $0.sending == nil && !$0.isSettled && $0.refusal == nil }) {
-            times.append(backoffUntilMs)
-        }
+        if isConnected, nextToSend != nil { times.append(backoffUntilMs) }
         if let giveUpMs = configuration.giveUpMs { times.append(lastProgressMs + giveUpMs) }
         return times.min()
     }
@@ -186,7 +190,8 @@ struct ProducerCore: Hashable, Sendable {
             let isBehind = entries[..<index].contains { !$0.isSettled && $0.sending == nil }
             if isBehind { return }
             if let lastBatch, index == 0, lastBatch + 1 < entries[0].batch {
-                // The host has forgotten what it had acknowledged: those can't be sent again, the rest starts afresh.
+                // The host has forgotten what it had acknowledged: those can't be sent again, the rest starts
+                // afresh.
                 return beginRun()
             }
             for other in entries.indices where !entries[other].isSettled { entries[other].sending = nil }

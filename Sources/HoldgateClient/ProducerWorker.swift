@@ -4,8 +4,8 @@ import ZeroMQ
 
 /// The producer's thread: owns the socket, and does what `ProducerCore` says.
 ///
-/// One socket is one connection: libzmq is told not to reconnect, since it would lose what was on its way in between
-/// and go on with what came after. A connection that ends shows as a socket that can't be written to.
+/// One socket is one connection: libzmq is told not to reconnect, since it would lose what was on its way in
+/// between and go on with what came after. A connection that ends shows as a socket that can't be written to.
 final class ProducerWorker: Sendable {
     private let queue: ProducerQueue
     private let options: Producer.Options

@@ -35,8 +35,8 @@ public struct StateChange: Hashable, Sendable {
     public var pending: UInt64?
     public var undelivered: UInt64?
     public var origin: Origin
-    /// The stream has lost messages before this one. What could be recovered follows from here on, from the history;
-    /// with another origin than `history`, changes before this one are missing.
+    /// The stream has lost messages before this one. What could be recovered follows from here on, from the
+    /// history; with another origin than `history`, changes before this one are missing.
     public var missed = false
 
     init(_ header: StreamHeader, _ body: StateBody) {
@@ -101,8 +101,8 @@ struct StateFollower: Hashable, Sendable {
         return .none
     }
 
-    /// What is to be told after a catch-up. `recovered`: all transitions after the last one, or nil where the history
-    /// could not be read or does not have the last one any more.
+    /// What is to be told after a catch-up. `recovered`: all transitions after the last one, or nil where the
+    /// history could not be read or does not have the last one any more.
     mutating func caughtUp(_ recovered: [StateChange]?, _ change: StateChange?) -> [StateChange] {
         guard let recovered else {
             guard var change else { return [] }

@@ -9,8 +9,8 @@ import ZeroMQ
 /// for await change in subscription.changes { print(change.state) }
 /// ```
 ///
-/// The stream may lose messages: while the host or the network is away, or where the subscriber is slow. Gaps are
-/// noticed by the numbers and by heartbeats, and filled from the history over `control`.
+/// The stream may lose messages: while the host or the network is away, or where the subscriber is slow. Gaps
+/// are noticed by the numbers and by heartbeats, and filled from the history over `control`.
 public final class StateSubscription: Sendable {
     private let endpoints: Endpoints
     private let after: StateChange.Place?
@@ -22,8 +22,8 @@ public final class StateSubscription: Sendable {
 
     /// - Parameters:
     ///   - endpoints: `stream`, and `control` for catching up.
-    ///   - after: the last change that is known from before, as a logger has it in its file; nil: the present state
-    ///     comes first.
+    ///   - after: the last change that is known from before, as a logger has it in its file; nil: the present
+    ///     state comes first.
     public init(
         endpoints: Endpoints = Endpoints(), after: StateChange.Place? = nil
     ) throws(HoldgateError) {

@@ -38,7 +38,8 @@ extension Flag {
     static let control = Flag("--control", "ADDRESS", "the host's control endpoint (or HOLDGATE_CONTROL)")
     static let stream = Flag("--stream", "ADDRESS", "the host's stream endpoint (or HOLDGATE_STREAM)")
     static let ingest = Flag("--ingest", "ADDRESS", "the host's ingest endpoint (or HOLDGATE_INGEST)")
-    static let timeout = Flag("--timeout", "DURATION", "give up when no host answers for so long (default: 5s)")
+    static let timeout = Flag(
+        "--timeout", "DURATION", "give up when no host answers for so long (default: 5s)")
     static let json = Flag("--json", nil, "one line of JSON, for programs")
     static let help = Flag("--help", nil, "this text")
 
@@ -90,10 +91,11 @@ struct Invocation: Sendable {
     }
 
     private mutating func take(flag word: String, _ rest: inout ArraySlice<String>) throws {
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(
+            String.init)
         let name = parts[0] == "-h" ? "--help" : parts[0]
         guard let flag = spec.allFlags.first(where: { $0.name == name }) else {
-            let near = Nearest.of(name, in: spec.allFlags.map(\.name)).map { "; did you mean \($0)?" } ?? ""
+            let near = Nearest.of(name, in: spec.allFlags.map(\.name)).map { " (did you mean \($0)?)" } ?? ""
             throw UsageError("\(spec.name) has no flag \(name)\(near)")
         }
         if flag.value == nil {
@@ -102,7 +104,9 @@ struct Invocation: Sendable {
         } else if parts.count == 2 {
             values[name] = parts[1]
         } else {
-            guard let value = rest.popFirst() else { throw UsageError("\(name) needs a value: \(flag.value ?? "")") }
+            guard let value = rest.popFirst() else {
+                throw UsageError("\(name) needs a value: \(flag.value ?? "")")
+            }
             values[name] = value
         }
     }
@@ -134,7 +138,8 @@ struct Invocation: Sendable {
     /// Whom commands go to, and from whom.
     func holdgate() throws -> Holdgate {
         Holdgate(
-            endpoint: endpoints.control, timeout: try timeout(), source: values["--source"] ?? console.identity)
+            endpoint: endpoints.control, timeout: try timeout(),
+            source: values["--source"] ?? console.identity)
     }
 
     /// The command with this invocation's reason and key.

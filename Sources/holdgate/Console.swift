@@ -43,7 +43,9 @@ struct Console: Sendable {
         let bytes = Array(text.utf8)
         var done = 0
         while done < bytes.count {
-            let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + done, bytes.count - done) }
+            let written = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress! + done, bytes.count - done)
+            }
             if written < 0, errno == EINTR { continue }
             guard written > 0 else { return }
             done += written

@@ -30,7 +30,8 @@ enum EmitCommand {
         guard (path == nil) == !invocation.arguments.isEmpty else {
             throw UsageError("emit needs either TYPE or --file")
         }
-        var options = Producer.Options(name: invocation.values["--producer"] ?? defaultName(invocation.console))
+        var options = Producer.Options(
+            name: invocation.values["--producer"] ?? defaultName(invocation.console))
         options.endpoint = invocation.endpoints.ingest
         options.giveUp = try invocation.timeout()
         options.replyTimeout = max(try invocation.timeout() / 2, .milliseconds(100))
@@ -91,8 +92,11 @@ enum EmitCommand {
                 try file.read(into: UnsafeMutableRawBufferPointer(rebasing: bytes[used...]))
             }
             used += count
-            let whole = count == 0 ? used : buffer[..<used].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-            try buffer.withUnsafeBytes { try producer.send(lines: UnsafeRawBufferPointer(rebasing: $0[..<whole])) }
+            let whole =
+                count == 0 ? used : buffer[..<used].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            try buffer.withUnsafeBytes {
+                try producer.send(lines: UnsafeRawBufferPointer(rebasing: $0[..<whole]))
+            }
             if count == 0 { return }
             buffer.withUnsafeMutableBytes { bytes in
                 _ = memmove(bytes.baseAddress!, bytes.baseAddress! + whole, used - whole)
@@ -114,7 +118,10 @@ enum EmitCommand {
         } else {
             if report.settled > 0 || isOK { invocation.console.out(text(report)) }
             for failure in failures.prefix(20) {
-                let events = failure.count == 1 ? "event \(failure.index)" : "events \(failure.index) to \(failure.index + failure.count - 1)"
+                let events =
+                    failure.count == 1
+                    ? "event \(failure.index)"
+                    : "events \(failure.index) to \(failure.index + failure.count - 1)"
                 invocation.console.err("holdgate emit: \(events) refused: \(failure.error.message)\n")
             }
             if failures.count > 20 { invocation.console.err("… and \(failures.count - 20) more\n") }
@@ -130,7 +137,9 @@ enum EmitCommand {
         if report.duplicate > 0 { text += ", \(report.duplicate) of them at an attempt whose reply was lost" }
         if report.discarded > 0 { text += ", \(report.discarded) discarded by the gate" }
         if report.refused > 0 { text += ", \(report.refused) refused" }
-        if report.unkept > 0 { text += "; no durable collector is known: \(report.unkept) are published, and gone" }
+        if report.unkept > 0 {
+            text += "; no durable collector is known: \(report.unkept) are published, and gone"
+        }
         return text + "\n"
     }
 
@@ -188,7 +197,8 @@ private final class EmitProgress: Sendable {
                 pause(ms: 200)
                 let report = producer.report
                 let rate = Int64(report.settled) * 1000 / max(1, Clock.monotonicMs() - start)
-                let line = "\r\(Report.events(UInt64(report.settled))), \(rate) a second, "
+                let line =
+                    "\r\(Report.events(UInt64(report.settled))), \(rate) a second, "
                     + "\(Table.bytes(UInt64(report.bytes))) \u{1b}[K"
                 // Under the lock, so that nothing is written after the end.
                 let isOver = isEnded.withLock { ended in

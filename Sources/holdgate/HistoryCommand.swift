@@ -41,7 +41,8 @@ enum HistoryCommand {
         let changed = record["changed"]?.asBool != false
         return [
             record["n"]?.text ?? "", record["time"]?.asString ?? "", record["seq"]?.text ?? "",
-            record["state"]?.asString ?? "", (record["command"]?.asString ?? "") + (changed ? "" : " (no change)"),
+            record["state"]?.asString ?? "",
+            (record["command"]?.asString ?? "") + (changed ? "" : " (no change)"),
             record["source"]?.asString ?? "-", record["reason"]?.asString ?? "",
         ]
     }

@@ -12,7 +12,9 @@ final class InputFile {
     init(_ path: String) throws {
         self.path = path
         descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Failure(description: "\(path): \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            throw Failure(description: "\(path): \(String(cString: strerror(errno)))")
+        }
     }
 
     deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
@@ -22,7 +24,9 @@ final class InputFile {
         while true {
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
-            guard errno == EINTR else { throw Failure(description: "\(path): \(String(cString: strerror(errno)))") }
+            guard errno == EINTR else {
+                throw Failure(description: "\(path): \(String(cString: strerror(errno)))")
+            }
         }
     }
 
@@ -35,7 +39,9 @@ final class InputFile {
             let count = try chunk.withUnsafeMutableBytes { try file.read(into: $0) }
             if count == 0 { return String(decoding: bytes, as: UTF8.self) }
             bytes += chunk[..<count]
-            guard bytes.count <= limit else { throw Failure(description: "\(path): more than \(limit) bytes") }
+            guard bytes.count <= limit else {
+                throw Failure(description: "\(path): more than \(limit) bytes")
+            }
         }
     }
 }

@@ -129,7 +129,8 @@ private final class DrainProgress: Sendable {
         _ = try Thread.spawn(name: "progress") { [self] in
             let cancel = try? EventFD()
             while !isEnded.withLock({ $0 }) {
-                if let report = try? holdgate.performBlocking(.state, cancel: cancel), let drain = report.drain,
+                if let report = try? holdgate.performBlocking(.state, cancel: cancel),
+                    let drain = report.drain,
                     !isEnded.withLock({ $0 })
                 {
                     console.err("\r\(drain.remaining) of \(Report.events(drain.total)) left \u{1b}[K")

@@ -68,7 +68,9 @@ enum Report {
         } else {
             console.err("holdgate \(spec.name): \(error.message)\n")
             if error.code == .notOperating, error.retryable {
-                console.err("The host is \(error.state?.rawValue ?? "not operating"); `holdgate start` opens the gate.\n")
+                console.err(
+                    "The host is \(error.state?.rawValue ?? "not operating"); `holdgate start` opens the gate.\n"
+                )
             }
         }
         if error.code == .noAnswer { return 3 }
@@ -82,7 +84,8 @@ enum Report {
         writer.member("ok", false)
         if let state = error.state { writer.member("state", state.rawValue) }
         writer.name("error")
-        WireError(error.code, error.message, retryable: error.retryable, index: error.index).write(into: &writer)
+        WireError(error.code, error.message, retryable: error.retryable, index: error.index).write(
+            into: &writer)
         writer.endObject()
         return writer.text
     }

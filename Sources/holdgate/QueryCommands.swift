@@ -26,7 +26,8 @@ enum QueryCommands {
     static let forget = CommandSpec(
         name: "forget", arguments: "NAME", argumentCount: 1...1,
         summary: "stop keeping events for a durable collector",
-        detail: "What was kept for it alone is let go, and a drain no longer waits for it.", flags: [.control, source],
+        detail: "What was kept for it alone is let go, and a drain no longer waits for it.",
+        flags: [.control, source],
         examples: ["holdgate forget old-collector"]
     ) { invocation in
         let answer = try invocation.ask(.forget(name: invocation.arguments[0]))
@@ -50,7 +51,8 @@ enum QueryCommands {
     static let configure = CommandSpec(
         name: "configure", arguments: "[PATCH]", argumentCount: 0...1,
         summary: "change the configuration kept inside the host",
-        detail: "PATCH is a JSON object, an RFC 7396 merge patch: what it names is set, and null takes a member away.",
+        detail:
+            "PATCH is a JSON object, an RFC 7396 merge patch: what it names is set, and null takes a member away.",
         flags: [Flag("--file", "FILE", "read the patch from there (- is standard input)"), .control, source],
         examples: [
             #"holdgate configure '{"geofences":[{"name":"home","radius":50}]}'"#,
@@ -60,7 +62,8 @@ enum QueryCommands {
         let patch: String
         switch (invocation.arguments.first, invocation.values["--file"]) {
         case (let text?, nil): patch = text
-        case (nil, let path?): patch = try InputFile.contents(of: path, limit: WireLimits().maxConfigurationBytes)
+        case (nil, let path?):
+            patch = try InputFile.contents(of: path, limit: WireLimits().maxConfigurationBytes)
         case (nil, nil), (_?, _?): throw UsageError("configure needs a PATCH or --file")
         }
         let value: JSONValue
@@ -91,7 +94,8 @@ enum QueryCommands {
     static let deadLetters = CommandSpec(
         name: "dead-letters", summary: "events that a collector has rejected, and why",
         flags: [
-            Flag("--after", "SEQ", "those after this one"), Flag("--limit", "COUNT", "at most so many (default: 100)"),
+            Flag("--after", "SEQ", "those after this one"),
+            Flag("--limit", "COUNT", "at most so many (default: 100)"),
             .control,
         ], examples: ["holdgate dead-letters --limit 10"]
     ) { invocation in
@@ -105,11 +109,14 @@ enum QueryCommands {
 
     static let requeue = CommandSpec(
         name: "requeue", arguments: "SEQ…", argumentCount: 1...10_000,
-        summary: "send dead letters again", detail: "They go to the queue's end, as new events.", flags: [.control],
+        summary: "send dead letters again", detail: "They go to the queue's end, as new events.",
+        flags: [.control],
         examples: ["holdgate requeue 17 18"]
     ) { invocation in
         let seqs = try invocation.arguments.map { text in
-            guard let seq = UInt64(text), seq > 0 else { throw UsageError("\(text) is no seq: a whole number from 1") }
+            guard let seq = UInt64(text), seq > 0 else {
+                throw UsageError("\(text) is no seq: a whole number from 1")
+            }
             return seq
         }
         let answer = try invocation.ask(.requeue(seqs: seqs))
@@ -121,11 +128,13 @@ enum QueryCommands {
     }
 
     static let ping = CommandSpec(
-        name: "ping", summary: "whether a host answers", flags: [.control], examples: ["holdgate ping --timeout 1s"]
+        name: "ping", summary: "whether a host answers", flags: [.control],
+        examples: ["holdgate ping --timeout 1s"]
     ) { invocation in
         let answer = try invocation.ask(.ping)
         if !invocation.printed(answer) {
-            invocation.console.out("\(invocation.endpoints.control) answers, \(answer.status.state.rawValue)\n")
+            invocation.console.out(
+                "\(invocation.endpoints.control) answers, \(answer.status.state.rawValue)\n")
         }
         return 0
     }

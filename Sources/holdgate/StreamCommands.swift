@@ -59,7 +59,8 @@ private final class Watch: Sendable {
     }
 
     func show(_ event: LiveEvent) {
-        let held = event.heldMs.map { isJSON ? #","heldMs":\#($0)"# : "  held \(Durations.text(ms: $0))" } ?? ""
+        let held =
+            event.heldMs.map { isJSON ? #","heldMs":\#($0)"# : "  held \(Durations.text(ms: $0))" } ?? ""
         if isJSON {
             show(#"{"seq":\#(event.seq)\#(held),"event":\#(event.text)}"# + "\n")
         } else {

@@ -85,7 +85,9 @@ enum Help {
         if !spec.arguments.isEmpty { text += " \(spec.arguments)" }
         text += " [FLAGS]\n"
         if !spec.detail.isEmpty { text += "\n\(spec.detail)\n" }
-        let rows = spec.allFlags.map { flag in (flag.value.map { "\(flag.name) \($0)" } ?? flag.name, flag.help) }
+        let rows = spec.allFlags.map { flag in
+            (flag.value.map { "\(flag.name) \($0)" } ?? flag.name, flag.help)
+        }
         text += "\n" + aligned(rows)
         if !spec.examples.isEmpty {
             text += "\nFor example:\n" + spec.examples.map { "  \($0)\n" }.joined()
@@ -135,7 +137,8 @@ enum Durations {
         guard let number = Int64(digits), let scale = units.first(where: { $0.0 == unit })?.1,
             !number.multipliedReportingOverflow(by: scale).overflow
         else {
-            throw UsageError("\(flag) \(text): a duration is a whole number and a unit, as 500ms, 30s, 5m or 1h")
+            throw UsageError(
+                "\(flag) \(text): a duration is a whole number and a unit, as 500ms, 30s, 5m or 1h")
         }
         return .milliseconds(number * scale)
     }

@@ -8,7 +8,9 @@ private let welcome = HostMessage.welcome(
     status: status(.operating), run: "r", cursor: JournalSeq(4), heartbeatMs: 1000)
 
 @Suite struct CollectorCoreTests {
-    private func heard(_ core: inout CollectorCore, _ message: HostMessage, _ now: Int64) -> [CollectorCore.Effect] {
+    private func heard(_ core: inout CollectorCore, _ message: HostMessage, _ now: Int64) -> [CollectorCore
+        .Effect]
+    {
         var effects: [CollectorCore.Effect] = []
         core.heard(message, now: now, into: &effects)
         return effects
@@ -139,14 +141,18 @@ private final class FakePluginEndpoint: Sendable {
         var seen: [String] = []
         let ending = try collector(host.endpoint).run { deliveries in
             for delivery in deliveries {
-                delivery.forEachEvent { seq, line in seen.append("\(seq) \(String(decoding: line, as: UTF8.self))") }
+                delivery.forEachEvent { seq, line in
+                    seen.append("\(seq) \(String(decoding: line, as: UTF8.self))")
+                }
             }
-            return deliveries.contains { $0.last == JournalSeq(9) } ? [Reject(seq: JournalSeq(9), reason: "no")] : []
+            return deliveries.contains { $0.last == JournalSeq(9) }
+                ? [Reject(seq: JournalSeq(9), reason: "no")] : []
         }
         #expect(ending == .superseded)
         #expect(seen == (1...9).map { "\($0) {\"n\":\($0)}" })
         let state = plugin.state.withLock { $0 }
-        let hello = #"{"type":"hello","v":1,"name":"c","version":"7","collect":"#
+        let hello =
+            #"{"type":"hello","v":1,"name":"c","version":"7","collect":"#
             + #"{"types":["a.*"],"windowBytes":1000,"durable":true}}"#
         #expect(state.hellos.map(\.text) == [hello])
         #expect(state.acks.last?.text == #"{"type":"ack","through":9,"rejects":[[9,"no"]]}"#)

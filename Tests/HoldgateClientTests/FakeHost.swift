@@ -2,8 +2,8 @@ import HoldgateClient
 import Platform
 import ZeroMQ
 
-/// One ROUTER whose answers a test writes: for each message its frames (the routing id and an empty frame left out)
-/// come in, and the replies go out. Answers on a thread of its own until closed.
+/// One ROUTER whose answers a test writes: for each message its frames (the routing id and an empty frame
+/// left out) come in, and the replies go out. Answers on a thread of its own until closed.
 final class FakeRouter: Sendable {
     let endpoint: String
     private let stopped = Locked(false)

@@ -1,7 +1,8 @@
 import HoldgateClient
 import Platform
 
-/// A host's `ingest` that survives its restarts: follows the safe-retry rules, and loses replies as it is told.
+/// A host's `ingest` that survives its restarts: follows the safe-retry rules, and loses replies as it is
+/// told.
 final class FakeIngest: Sendable {
     private struct State {
         var run = ""
@@ -39,7 +40,9 @@ final class FakeIngest: Sendable {
         }
         if loses(number) { return [] }
         let id = header["id"]?.text
-        return [[bytes { IngestReply(id: id, outcome: outcome, status: status(.operating)).write(into: &$0) }]]
+        return [
+            [bytes { IngestReply(id: id, outcome: outcome, status: status(.operating)).write(into: &$0) }]
+        ]
     }
 
     private func take(_ state: inout State, _ header: JSONValue, _ lines: [String]) -> IngestReply.Outcome {
@@ -61,6 +64,7 @@ final class FakeIngest: Sendable {
         state.last = batch
         state.lines += lines
         return .taken(
-            accepted: lines.count, gated: 0, discarded: 0, kept: true, last: JournalSeq(UInt64(state.lines.count)))
+            accepted: lines.count, gated: 0, discarded: 0, kept: true,
+            last: JournalSeq(UInt64(state.lines.count)))
     }
 }

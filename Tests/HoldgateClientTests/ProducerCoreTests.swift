@@ -10,9 +10,8 @@ private struct ModelHost {
     var last: UInt64?
     var taken: [UInt64] = []
 
-    mutating func receive(_ sending: ProducerCore.Sending, bad: Set<UInt64>, refusal: WireError?)
-        -> IngestReply.Outcome
-    {
+    mutating func receive(_ sent: Sent, refusal: WireError?) -> IngestReply.Outcome {
+        let sending = sent.sending
         if oldRuns.contains(sending.run) { return .refused(WireError(.superseded, ""), lastBatch: nil) }
         if sending.run != run {
             if let run { oldRuns.insert(run) }
@@ -24,22 +23,28 @@ private struct ModelHost {
             return .refused(WireError(.outOfOrder, "", retryable: true), lastBatch: last)
         }
         if let refusal { return .refused(refusal, lastBatch: nil) }
-        if bad.contains(sending.ticket) { return .refused(WireError(.invalidMessage, "", index: 0), lastBatch: nil) }
+        if sent.isBad { return .refused(WireError(.invalidMessage, "", index: 0), lastBatch: nil) }
         last = sending.batch
         taken.append(sending.ticket)
         return .taken(accepted: 1, gated: 0, discarded: 0, kept: true, last: nil)
     }
 }
 
-/// A producer, a host, and a network that breaks: what is on a connection is read in order, a prefix of it only, and
-/// perhaps after what the next connection brings.
+/// A message on its way: bad if it was so when it was sent.
+private struct Sent {
+    let sending: ProducerCore.Sending
+    let isBad: Bool
+}
+
+/// A producer, a host, and a network that breaks: what is on a connection is read in order, a prefix of it
+/// only, and perhaps after what the next connection brings.
 private struct World {
     var core: ProducerCore
     var host = ModelHost()
     var random: SplitMix
     var now: Int64 = 0
-    var toHost: [ProducerCore.Sending] = []
-    var leftover: [ProducerCore.Sending] = []
+    var toHost: [Sent] = []
+    var leftover: [Sent] = []
     var toProducer: [(UInt64, IngestReply.Outcome)] = []
     var isConnected = false
     var nextTicket: UInt64 = 1
@@ -90,6 +95,14 @@ private struct World {
         core.disconnected()
     }
 
+    /// A host that starts again without its memory of producers, as after a kill.
+    mutating func forget() {
+        breakConnection()
+        leftover = []
+        host.run = nil
+        host.last = nil
+    }
+
     mutating func step(faults: Bool, total: UInt64) {
         var effects: [ProducerCore.Effect] = []
         now += Int64(random.next() % 20)
@@ -106,15 +119,17 @@ private struct World {
             core.add(ticket: nextTicket, now: now)
             nextTicket += 1
         }
-        while isConnected, chance(70), let sending = core.next(now: now) { toHost.append(sending) }
+        while isConnected, chance(70), let sending = core.next(now: now) {
+            toHost.append(Sent(sending: sending, isBad: bad.contains(sending.ticket)))
+        }
         if !leftover.isEmpty, chance(30) {
-            _ = host.receive(leftover.removeFirst(), bad: bad, refusal: nil)
+            _ = host.receive(leftover.removeFirst(), refusal: nil)
         }
         while !toHost.isEmpty, chance(70) {
-            let sending = toHost.removeFirst()
+            let sent = toHost.removeFirst()
             let full = WireError(.overloaded, "", retryable: true)
             let refusal = faults && chance(10) ? full : nil
-            toProducer.append((sending.id, host.receive(sending, bad: bad, refusal: refusal)))
+            toProducer.append((sent.sending.id, host.receive(sent, refusal: refusal)))
         }
         while !toProducer.isEmpty, chance(70) {
             let (id, outcome) = toProducer.removeFirst()
@@ -137,6 +152,21 @@ private struct World {
         #expect(world.core.isIdle)
         #expect(world.settled.union(world.refused) == Set(1...total))
         #expect(world.host.taken == (1...total).filter { !world.refused.contains($0) }, "seed \(seed)")
+    }
+
+    /// What was taken and not answered may be taken again then, but nothing is left out.
+    @Test(arguments: 0..<200) func aHostThatForgetsLosesNothing(seed: UInt64) {
+        var world = World(seed: seed)
+        let total: UInt64 = 60
+        for step in 0..<400 {
+            world.step(faults: true, total: total)
+            if step % 40 == 39 { world.forget() }
+        }
+        for _ in 0..<3000 where world.settled.count + world.refused.count < Int(total) {
+            world.step(faults: false, total: total)
+        }
+        #expect(world.settled.union(world.refused) == Set(1...total))
+        #expect(world.settled.subtracting(world.host.taken) == [], "seed \(seed)")
     }
 
     @Test func theFirstBatchOfARunGoesAlone() {
@@ -182,7 +212,8 @@ private struct World {
         #expect(effects == [])
         #expect(core.deadline() == 1500)
         core.tick(now: 1500, into: &effects)
-        #expect(effects == [.failed(WireError(.noAnswer, "no host took anything for 1000 ms", retryable: true))])
+        #expect(
+            effects == [.failed(WireError(.noAnswer, "no host took anything for 1000 ms", retryable: true))])
         #expect(!core.hasRoom)
     }
 

@@ -9,11 +9,14 @@ import Wire
 func makeHistory(_ transitions: [(seq: UInt64, state: String, command: String)]) -> [String] {
     var previous = String(repeating: "0", count: 64)
     return transitions.enumerated().map { index, each in
-        let body = #"{"n":\#(index + 1),"time":"2026-01-01T00:00:00.000Z","launch":"\#(testLaunch)","gate":[],"#
+        let body =
+            #"{"n":\#(index + 1),"time":"2026-01-01T00:00:00.000Z","launch":"\#(testLaunch)","gate":[],"#
             + #""seq":\#(each.seq),"state":"\#(each.state)","command":"\#(each.command)","through":0,"#
             + #""source":"s","prev":"\#(previous)""#
         var digest = [UInt8](repeating: 0, count: 32)
-        _ = Array(body.utf8).withUnsafeBufferPointer { crypto_hash_sha256(&digest, $0.baseAddress, UInt64($0.count)) }
+        _ = Array(body.utf8).withUnsafeBufferPointer {
+            crypto_hash_sha256(&digest, $0.baseAddress, UInt64($0.count))
+        }
         previous = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         return body + #","hash":"\#(previous)"}"#
     }
@@ -32,11 +35,15 @@ private func records(_ lines: [String]) throws -> [HistoryRecord] {
 private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool = false) -> StateChange {
     StateChange(
         StreamHeader(launch: launch, run: "r", seq: seq, prev: 0),
-        StateBody(state: .onHold, command: "drained", wallMs: 0, pending: 0, snapshot: snapshot))
+        StateBody(
+            state: .onHold, previous: .holdRequested, command: "drained", wallMs: 0, pending: 0,
+            snapshot: snapshot))
 }
 
 @Suite struct StateFollowerTests {
-    private func place(_ seq: UInt64) -> StateChange.Place { .init(launch: testLaunch, seq: TransitionSeq(seq)) }
+    private func place(_ seq: UInt64) -> StateChange.Place {
+        .init(launch: testLaunch, seq: TransitionSeq(seq))
+    }
 
     @Test func eachChangeComesOnce() {
         var follower = StateFollower(after: nil)
@@ -59,10 +66,12 @@ private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool
     @Test func whatWasRecoveredComesInOrderAndMarked() {
         var follower = StateFollower(after: place(3))
         var first = change(4)
-        #expect(follower.caughtUp([first, change(5)], change(5)) == {
-            first.missed = true
-            return [first, change(5)]
-        }())
+        #expect(
+            follower.caughtUp([first, change(5)], change(5))
+                == {
+                    first.missed = true
+                    return [first, change(5)]
+                }())
         #expect(follower.last == place(5))
         #expect(follower.caughtUp([], nil) == [])
         var lost = change(8)
@@ -75,12 +84,18 @@ private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool
 
 @Suite struct HistoryTests {
     private let lines = makeHistory(
-        (1...40).map { seq in (UInt64(seq), seq % 2 == 0 ? "operating" : "onHold", seq % 2 == 0 ? "startOperation" : "drained") })
+        (1...40).map { (seq: Int) -> (seq: UInt64, state: String, command: String) in
+            seq % 2 == 0 ? (UInt64(seq), "operating", "startOperation") : (UInt64(seq), "onHold", "drained")
+        })
 
     @Test func recordsKeepTheirExactText() throws {
         #expect(try records(lines).map(\.text) == lines)
-        let odd = #"{ "a" : {"records":[1]}, "records" : [ {"x":"],\"}"} , [1, 2], "s", -1.50, null ] , "b":1}"#
-        #expect(RawElements.of(member: "records", in: odd) == [#"{"x":"],\"}"}"#, "[1, 2]", #""s""#, "-1.50", "null"])
+        let odd =
+            #"{ "a" : {"records":[1]}, "records" : [ {"x":"],\"}"} , [1, 2], "s", -1.50, null ] , "b":1}"#
+        #expect(
+            RawElements.of(member: "records", in: odd) == [
+                #"{"x":"],\"}"}"#, "[1, 2]", #""s""#, "-1.50", "null",
+            ])
         #expect(RawElements.of(member: "none", in: odd) == [])
         #expect(RawElements.of(member: "a", in: #"{"a":[]}"#) == [])
     }
@@ -95,12 +110,12 @@ private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool
     @Test func everyChangedByteAndEveryMissingRecordShows() throws {
         let changed = lines[4].replacingFirst("drained", with: "drainee")
         var chain = HistoryChain()
-        let problems = try records(lines[..<4] + [changed]).map { chain.append($0) }
-        #expect(problems.compactMap(\.self) == ["record 5 was changed: its hash is not that of its bytes"])
+        let problems = try records(lines[..<4] + [changed]).compactMap { chain.append($0) }
+        #expect(problems == ["record 5 was changed: its hash is not that of its bytes"])
         chain = HistoryChain()
         let gap = try records([lines[0], lines[2]]).map { chain.append($0) }
         #expect(gap == [nil, "record 3 follows 1: some are missing"])
-        let other = makeHistory([(1, "onHold", "drained"), (2, "operating", "startOperation")])
+        let other = makeHistory([(1, "operating", "initialize"), (2, "operating", "startOperation")])
         chain = HistoryChain()
         let mixed = try records([lines[0], other[1]]).map { chain.append($0) }
         #expect(mixed == [nil, "record 2 does not follow record 1: its \"prev\" is another hash"])
@@ -111,9 +126,11 @@ private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool
             var walk = HistoryWalk()
             let some = Array(lines[..<count])
             let found = try walk.transitions(after: .init(launch: testLaunch, seq: TransitionSeq(1))) {
-                (after, limit) throws(HoldgateError) in try rethrow { try records(page(of: some, after, limit)) }
+                (after, limit) throws(HoldgateError) in
+                try rethrow { try records(page(of: some, after, limit)) }
             }
-            #expect(found?.map(\.place.seq.raw) == (1...UInt64(count)).dropFirst().map { $0 })
+            let seqs = found.map { changes in changes.map { $0.place.seq.raw } }
+            #expect(seqs == Array((1...UInt64(count)).dropFirst()))
         }
     }
 
@@ -124,15 +141,17 @@ private func change(_ seq: UInt64, launch: LaunchID = testLaunch, snapshot: Bool
             try rethrow { try records(page(of: Array(lines[..<count]), after, limit)) }
         }
         let first = try walk.transitions(after: .init(launch: testLaunch, seq: TransitionSeq(7)), read)
-        #expect(first?.map(\.place.seq.raw) == [8, 9, 10])
+        #expect(first.map { changes in changes.map { $0.place.seq.raw } } == [8, 9, 10])
         count = 20
         let second = try walk.transitions(after: .init(launch: testLaunch, seq: TransitionSeq(15)), read)
-        #expect(second?.map(\.place.seq.raw) == [16, 17, 18, 19, 20])
+        #expect(second.map { changes in changes.map { $0.place.seq.raw } } == [16, 17, 18, 19, 20])
     }
 
     @Test func aPlaceThatTheHistoryLacksIsNotFound() throws {
         var walk = HistoryWalk()
-        let found = try walk.transitions(after: .init(launch: LaunchID(high: 5, low: 5), seq: TransitionSeq(1))) {
+        let found = try walk.transitions(
+            after: .init(launch: LaunchID(high: 5, low: 5), seq: TransitionSeq(1))
+        ) {
             (after, limit) throws(HoldgateError) in try rethrow { try records(page(of: lines, after, limit)) }
         }
         #expect(found == nil)

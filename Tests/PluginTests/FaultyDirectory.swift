@@ -16,7 +16,8 @@ struct Seeded: RandomNumberGenerator {
 
 struct Crash: Error {}
 
-/// A disk that loses what was not synced, a page at a time and in any order, and a process that dies at a given call.
+/// A disk that loses what was not synced, a page at a time and in any order, and a process that dies at a
+/// given call.
 final class FaultyDirectory: file_collector.Directory {
     final class Content {
         var bytes: [UInt8] = []
@@ -74,7 +75,9 @@ final class FaultyDirectory: file_collector.Directory {
         var result = [UInt8](repeating: 0, count: length)
         for start in stride(from: 0, to: length, by: pageBytes) {
             let source = random.chance(50) ? new : old
-            for at in start..<min(start + pageBytes, length) where at < source.count { result[at] = source[at] }
+            for at in start..<min(start + pageBytes, length) where at < source.count {
+                result[at] = source[at]
+            }
         }
         // Bytes that both have are on the disk in either page.
         for at in 0..<min(length, shortest) { result[at] = new[at] }

@@ -10,7 +10,9 @@ private func line(_ seq: UInt64) -> [UInt8] {
 }
 
 /// Events `first` to `last`, cut into frames of some lines; transition 2 let them out.
-private func delivery(_ seqs: [ClosedRange<UInt64>], linesPerFrame: Int = 3, endsFrames: Bool = true) -> Delivery {
+private func delivery(_ seqs: [ClosedRange<UInt64>], linesPerFrame: Int = 3, endsFrames: Bool = true)
+    -> Delivery
+{
     let all = seqs.flatMap { Array($0) }
     var frames: [EventsFrame] = []
     for start in stride(from: 0, to: all.count, by: linesPerFrame) {
@@ -35,10 +37,14 @@ private func events(in directory: FaultyDirectory) throws -> [UInt64] {
         for text in receipts.split(separator: 10) {
             let receipt = try #require(Array(text).withUnsafeBytes { Receipt(line: $0, with: parser) })
             #expect(receipt.offset == UInt64(end))
+            try #require(
+                end + Int(receipt.bytes) <= bytes.count, "\(name) has receipts for more than it holds")
             let block = Array(bytes[end..<(end + Int(receipt.bytes))])
             let seqs = receipt.ranges.flatMap { range in (0..<range.count).map { range.first.raw + $0 } }
             #expect(block == seqs.flatMap { line($0) + [10] })
-            let covered = receipt.under.flatMap { each in (0..<each.range.count).map { each.range.first.raw + $0 } }
+            let covered = receipt.under.flatMap { each in
+                (0..<each.range.count).map { each.range.first.raw + $0 }
+            }
             #expect(covered.sorted() == seqs.sorted())
             found += seqs
             end += Int(receipt.bytes)

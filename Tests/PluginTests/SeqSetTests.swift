@@ -10,7 +10,9 @@ private func range(_ bounds: ClosedRange<UInt64>) -> SeqRange {
 @Suite struct SeqSetTests {
     @Test func rangesMergeWhereTheyTouch() {
         var set = SeqSet()
-        for each in [5...9, 20...30, 10...12, 1...2, 3...4, 25...40] as [ClosedRange<UInt64>] { set.insert(range(each)) }
+        for each in [5...9, 20...30, 10...12, 1...2, 3...4, 25...40] as [ClosedRange<UInt64>] {
+            set.insert(range(each))
+        }
         #expect(set.ranges == [1...12, 20...40])
     }
 

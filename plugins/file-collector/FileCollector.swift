@@ -3,7 +3,8 @@ import HoldgateClient
 import Platform
 
 enum FileCollector {
-    /// Returns the exit status: 0 once stopped by a signal or superseded, 1 after a failure, 2 for wrong arguments.
+    /// Returns the exit status: 0 once stopped by a signal or superseded, 1 after a failure, 2 for wrong
+    /// arguments.
     static func run(_ arguments: [String]) -> Int32 {
         switch Options.parse(arguments, environment: { name in getenv(name).map { String(cString: $0) } }) {
         case .help:
@@ -29,7 +30,8 @@ enum FileCollector {
         var settings = Collector.Options(name: options.name)
         settings.endpoint = options.endpoint
         settings.version = "1"
-        settings.collect = CollectRequest(types: options.types, windowBytes: options.windowBytes, durable: true)
+        settings.collect = CollectRequest(
+            types: options.types, windowBytes: options.windowBytes, durable: true)
         settings.gatherBytes = options.windowBytes
         let collector = try Collector(settings)
         _ = try Thread.spawn(name: "signals") {
@@ -51,7 +53,9 @@ enum FileCollector {
     private static func report(_ notice: Collector.Notice) {
         switch notice {
         case .attached(let cursor, let status):
-            log("attached, cursor \(cursor.map { String($0.raw) } ?? "none"), the host is \(status.state.rawValue)")
+            log(
+                "attached, cursor \(cursor.map { String($0.raw) } ?? "none"), the host is \(status.state.rawValue)"
+            )
         case .detached: log("the host is away")
         case .state: break
         case .problem(let error): log("\(error)")

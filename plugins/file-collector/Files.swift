@@ -8,8 +8,8 @@ struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(call) \(path): \(String(cString: strerror(number)))" }
 }
 
-/// The files of one directory: everything that the collector asks of a disk. Tests put one between that loses what
-/// was not synced.
+/// The files of one directory: everything that the collector asks of a disk. Tests put one between that loses
+/// what was not synced.
 protocol Directory: AnyObject {
     func names() throws -> [String]
     /// Opens for reading and appending, and makes it where it is missing.
@@ -84,7 +84,9 @@ final class RealFile: AppendFile {
 
     func byteCount() throws -> UInt64 {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw FileError(call: "fstat", path: path, number: errno) }
+        guard fstat(descriptor, &status) == 0 else {
+            throw FileError(call: "fstat", path: path, number: errno)
+        }
         return UInt64(status.st_size)
     }
 
@@ -95,7 +97,9 @@ final class RealFile: AppendFile {
         var done = 0
         while done < vectors.count {
             let count = min(vectors.count - done, Int(IOV_MAX))
-            let written = vectors.withUnsafeBufferPointer { writev(descriptor, $0.baseAddress! + done, Int32(count)) }
+            let written = vectors.withUnsafeBufferPointer {
+                writev(descriptor, $0.baseAddress! + done, Int32(count))
+            }
             if written < 0, errno == EINTR { continue }
             guard written >= 0 else { throw FileError(call: "write", path: path, number: errno) }
             var rest = written
@@ -132,7 +136,9 @@ final class RealFile: AppendFile {
     }
 
     func sync() throws {
-        guard fdatasync(descriptor) == 0 else { throw FileError(call: "fdatasync", path: path, number: errno) }
+        guard fdatasync(descriptor) == 0 else {
+            throw FileError(call: "fdatasync", path: path, number: errno)
+        }
     }
 }
 

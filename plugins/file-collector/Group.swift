@@ -7,7 +7,8 @@ struct Group {
         case bytes([UInt8])
     }
 
-    /// Frames up to this size are copied together: a call with thousands of small parts is slower than the copy.
+    /// Frames up to this size are copied together: a call with thousands of small parts is slower than the
+    /// copy.
     private static let copiedBytes = 16 << 10
     private static let sliceParts = 64
 
@@ -77,7 +78,8 @@ struct Group {
         _ delivery: Delivery, _ ranges: [SeqRange], from offset: UInt64, _ wallMs: Int64
     ) -> Receipt {
         let receipt = Receipt(
-            offset: offset, bytes: end - offset, group: start, ranges: ranges, launch: delivery.header.launch.raw,
+            offset: offset, bytes: end - offset, group: start, ranges: ranges,
+            launch: delivery.header.launch.raw,
             under: Self.cut(delivery.header.under, to: ranges), wallMs: wallMs)
         receipts.append(receipt)
         return receipt

@@ -52,10 +52,14 @@ struct Options: Hashable {
             case "--dir": options.directory = value
             case "--types": options.types = value.split(separator: ",").map(String.init)
             case "--rotate-bytes":
-                guard let bytes = UInt64(value), bytes > 0 else { return .usage("\(flag) \(value): not a number of bytes") }
+                guard let bytes = UInt64(value), bytes > 0 else {
+                    return .usage("\(flag) \(value): not a number of bytes")
+                }
                 options.rotateBytes = bytes
             case "--window-bytes":
-                guard let bytes = Int(value), bytes > 0 else { return .usage("\(flag) \(value): not a number of bytes") }
+                guard let bytes = Int(value), bytes > 0 else {
+                    return .usage("\(flag) \(value): not a number of bytes")
+                }
                 options.windowBytes = bytes
             default: break
             }

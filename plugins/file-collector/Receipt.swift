@@ -65,7 +65,8 @@ struct Receipt: Hashable, Sendable {
     }
 
     init(
-        offset: UInt64, bytes: UInt64, group: UInt64, ranges: [SeqRange], launch: String, under: [DeliverHeader.Under],
+        offset: UInt64, bytes: UInt64, group: UInt64, ranges: [SeqRange], launch: String,
+        under: [DeliverHeader.Under],
         wallMs: Int64
     ) {
         self.offset = offset
@@ -81,7 +82,8 @@ struct Receipt: Hashable, Sendable {
         guard let elements = value?.asArray else { return nil }
         var rows: [[UInt64]] = []
         for element in elements {
-            guard let row = element.asArray?.compactMap(\.asUInt64), row.count == width, row[0] > 0, row[1] > 0,
+            guard let row = element.asArray?.compactMap(\.asUInt64), row.count == width, row[0] > 0,
+                row[1] > 0,
                 !row[0].addingReportingOverflow(row[1]).overflow
             else { return nil }
             rows.append(row)

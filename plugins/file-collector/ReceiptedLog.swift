@@ -2,8 +2,8 @@ import HoldgateClient
 
 /// The events files and their receipts: each event once, whenever the process is killed.
 ///
-/// A group of deliveries is taken in four steps, each after the one before has finished: append the events, sync them,
-/// append the receipts, sync these. Only then may it be acknowledged. So, wherever it is cut off:
+/// A group of deliveries is taken in four steps, each after the one before has finished: append the events,
+/// sync them, append the receipts, sync these. Only then may it be acknowledged. So, wherever it is cut off:
 /// - a receipt on disk means that its events are there;
 /// - events without a receipt were not acknowledged: they are cut off at the start, and come again;
 /// - what has a receipt and comes again, its ack being lost, is known by its seqs and left out.
@@ -68,7 +68,8 @@ final class ReceiptedLog {
         let size = try events.byteCount()
         guard size >= end else {
             throw Damage(
-                description: "\(Self.name(number, "ndjson")) has \(size) bytes, and receipts for \(end): events that "
+                description:
+                    "\(Self.name(number, "ndjson")) has \(size) bytes, and receipts for \(end): events that "
                     + "were acknowledged are missing. Put the file back, or go on in another directory.")
         }
         if try receipts.byteCount() > validBytes {
@@ -84,8 +85,9 @@ final class ReceiptedLog {
 
     /// The receipts that are whole and follow each other, and their bytes.
     ///
-    /// The last group's pages may have reached the disk in any order: it ends at the first line that isn't right. A
-    /// line of a later group behind that one means that the group had been synced: then it is damage.
+    /// The last group's pages may have reached the disk in any order: it ends at the first line that isn't
+    /// right. A line of a later group behind that one means that the group had been synced: then it is
+    /// damage.
     private func read(
         _ file: any AppendFile, _ name: String
     ) throws -> (receipts: [Receipt], bytes: UInt64) {
@@ -106,7 +108,8 @@ final class ReceiptedLog {
             isTorn = true
             if let receipt, receipt.group > end {
                 throw Damage(
-                    description: "\(name) is damaged after byte \(valid): the events from byte \(end) of its events "
+                    description:
+                        "\(name) is damaged after byte \(valid): the events from byte \(end) of its events "
                         + "file on have no receipt, and later ones do. Go on in another directory.")
             }
         }
@@ -119,8 +122,8 @@ final class ReceiptedLog {
 
     // MARK: Taking deliveries
 
-    /// Writes and syncs what of these is new. When it returns, all of them may be acknowledged; when it throws, the
-    /// process must end and start again.
+    /// Writes and syncs what of these is new. When it returns, all of them may be acknowledged; when it
+    /// throws, the process must end and start again.
     func take(_ deliveries: [Delivery], wallMs: Int64) throws {
         var group = Group(end: end)
         for delivery in deliveries {
@@ -149,7 +152,8 @@ final class ReceiptedLog {
             let file = try directory.open(name)
             let (found, validBytes) = try read(file, name)
             guard try file.byteCount() == validBytes else {
-                throw Damage(description: "\(name) is damaged after byte \(validBytes). Go on in another directory.")
+                throw Damage(
+                    description: "\(name) is damaged after byte \(validBytes). Go on in another directory.")
             }
             for receipt in found { note(receipt) }
         }

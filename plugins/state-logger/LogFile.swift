@@ -45,7 +45,9 @@ final class LogFile {
     func append(_ bytes: [UInt8]) throws {
         var done = 0
         while done < bytes.count {
-            let written = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress! + done, bytes.count - done) }
+            let written = bytes.withUnsafeBytes {
+                write(descriptor, $0.baseAddress! + done, bytes.count - done)
+            }
             if written < 0, errno == EINTR { continue }
             guard written > 0 else { throw LogError(call: "write", path: path, number: errno) }
             done += written

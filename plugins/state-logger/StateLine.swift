@@ -30,15 +30,16 @@ enum StateLine {
         return writer.bytes
     }
 
-    /// The last change that the end of a log tells of. `bytes` may begin in the middle of a line, and a last line
-    /// without its line feed does not count.
+    /// The last change that the end of a log tells of. `bytes` may begin in the middle of a line, and a last
+    /// line without its line feed does not count.
     static func lastPlace(in bytes: ArraySlice<UInt8>) -> StateChange.Place? {
         var end = bytes.lastIndex(of: UInt8(ascii: "\n"))
         while let feed = end {
             let before = bytes[..<feed].lastIndex(of: UInt8(ascii: "\n"))
             let line = bytes[(before.map { $0 + 1 } ?? bytes.startIndex)..<feed]
             if let value = try? JSONValue.parse(Array(line)),
-                let launch = value["launch"]?.asString.flatMap(LaunchID.init), let seq = value["seq"]?.asUInt64
+                let launch = value["launch"]?.asString.flatMap(LaunchID.init),
+                let seq = value["seq"]?.asUInt64
             {
                 return StateChange.Place(launch: launch, seq: TransitionSeq(seq))
             }
