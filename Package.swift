@@ -61,13 +61,16 @@ let package = Package(
             swiftSettings: strict),
         // What tests share: seeded worlds.
         .target(
-            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",
+            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"],
+            path: "Tests/Simulator",
             swiftSettings: strict),
         .testTarget(
-            name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            name: "JournalTests",
+            dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(
-            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"], swiftSettings: strict),
+            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],
+            swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),

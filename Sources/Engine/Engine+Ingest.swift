@@ -219,7 +219,9 @@ extension Engine {
 
     /// The kill that blocks waited for has come to nothing.
     mutating func tellTakenAfterKill(into effects: inout [Effect]) {
-        for waiting in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) { tellTaken(waiting, into: &effects) }
+        for waiting in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
+            tellTaken(waiting, into: &effects)
+        }
         repliesAfterKill = []
     }
 

@@ -89,7 +89,9 @@ extension Engine {
                 .init(fingerprint: remembered.fingerprint, status: status, members: done.members))
         }
         settleWaiters(after: done.transition, into: &effects)
-        if let transition = done.transition, transition.state == .holdRequested { armDrain(now: now, into: &effects) }
+        if let transition = done.transition, transition.state == .holdRequested {
+            armDrain(now: now, into: &effects)
+        }
         answer(done.command, done.members, now: now, into: &effects)
         if case .endLaunch(let restart) = done.command.intent {
             stop(restart: restart, into: &effects)
