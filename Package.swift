@@ -10,6 +10,8 @@ let package = Package(
     name: "holdgate",
     products: [
         .executable(name: "holdgate", targets: ["holdgate"]),
+        .executable(name: "file-collector", targets: ["file-collector"]),
+        .executable(name: "state-logger", targets: ["state-logger"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -39,10 +41,19 @@ let package = Package(
             name: "HoldgateHost", dependencies: ["Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .target(
-            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
+            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .executableTarget(
-            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
+            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "Platform"],
+            swiftSettings: strict),
+
+        // Bundled plugins: processes of their own, which use the client library like anybody's.
+        .executableTarget(
+            name: "file-collector", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/file-collector", exclude: ["README.md"], swiftSettings: strict),
+        .executableTarget(
+            name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -50,18 +61,29 @@ let package = Package(
             swiftSettings: strict),
         // What tests share: seeded worlds.
         .target(
-            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"], path: "Tests/Simulator",
+            name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"],
+            path: "Tests/Simulator",
             swiftSettings: strict),
         .testTarget(
-            name: "JournalTests", dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            name: "JournalTests",
+            dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(
-            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"], swiftSettings: strict),
+            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],
+            swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),
         .testTarget(name: "WireTests", dependencies: ["Wire", "Lifecycle"], swiftSettings: strict),
         .testTarget(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
+        .testTarget(
+            name: "HoldgateClientTests",
+            dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PluginTests",
+            dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),

@@ -1,4 +1,5 @@
 import Lifecycle
+import Wire
 
 /// What a hold waits for.
 struct Drain: Hashable, Sendable {
@@ -21,5 +22,6 @@ struct HoldWaiter: Hashable, Sendable {
     /// The hold's transition.
     let hold: TransitionSeq
     let deadlineMs: Int64
-    let replayed: Bool
+    /// The hold's own result.
+    let members: [JSONValue.Member]
 }

@@ -79,13 +79,21 @@ extension Engine {
         guard window.isDurable, var place = durable[grant.name] else { return }
         place.handedThrough = max(place.handedThrough, through)
         durable[grant.name] = place
-        if window.deliveries.isEmpty { advance(grant.name, to: through, now: now, into: &effects) }
+        // What did not match is done once all before it is.
+        if window.deliveries.isEmpty {
+            advance(grant.name, to: through, now: now, into: &effects)
+        } else if window.deliveries.count == 1, let first = ranges.first {
+            advance(grant.name, to: JournalSeq(first.first.raw - 1), now: now, into: &effects)
+        }
     }
 
     /// A grant was not carried out: the next block exceeds the window's room, or the socket would not take it.
     ///
     /// - Parameter untilAck: true for the former; otherwise it is tried again in the loop's next turn.
     public mutating func notHanded(_ grant: Grant, untilAck: Bool) {
+        if untilAck, attachments[grant.peer]?.window?.isDurable == false {
+            return skip(grant.peer, through: grant.through)
+        }
         attachments[grant.peer]?.window?.isBlocked = true
         if !untilAck { blockedBySocket.insert(grant.peer) }
     }
@@ -105,7 +113,11 @@ extension Engine {
     mutating func acknowledge(
         _ peer: PeerID, through: JournalSeq, _ rejects: [Reject], now: Now, into effects: inout [Effect]
     ) {
-        guard lifecycle.state != .killed, let attachment = attachments[peer] else { return }
+        guard let attachment = attachments[peer] else { return }
+        guard lifecycle.state != .killed, gate != .dead else {
+            let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
+            return effects.append(.send(peer, .error(error)))
+        }
         guard var window = attachment.window else {
             let error = WireError(.invalidMessage, "an ack from \(attachment.name), which collects nothing")
             effects.append(.send(peer, .error(error)))

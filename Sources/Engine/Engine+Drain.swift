@@ -64,7 +64,10 @@ extension Engine {
     }
 
     /// The hold is on disk: its time runs from here. (Blocks accepted before it are on disk by now too.)
-    mutating func armDrain(now: Now) {
+    mutating func armDrain(now: Now, into effects: inout [Effect]) {
+        if let drain, pending > 0 {
+            publish(.drain(DrainBody(total: drain.total, remaining: pending)), into: &effects)
+        }
         guard configuration.drainTimeoutMs > 0 else { return }
         drain?.deadlineMs = now.monotonicMs + configuration.drainTimeoutMs
     }

@@ -16,6 +16,11 @@ extension Engine {
         _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
+        if gate == .dead, shown.state != .killed, repliesAfterKill.count < Self.awaitingKillLimit {
+            // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
+            repliesAfterKill.append(Waiting(stamp: nil, requester: requester, id: header.id))
+            return .settled
+        }
         if let refusal = refusalBeforeAnything() {
             statistics.blocksRefused += 1
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
@@ -56,6 +61,9 @@ extension Engine {
             .block($0, requester, id: header.id)
         }
     }
+
+    /// Batches that may wait for a kill to be written.
+    static let awaitingKillLimit = 65_536
 
     func refusalBeforeAnything() -> WireError? {
         if shown.state == .killed {
@@ -192,18 +200,25 @@ extension Engine {
     }
 
     private func tellTaken(_ waiting: Waiting, into effects: inout [Effect]) {
-        let stamp = waiting.stamp
-        let count = Int(stamp.range.count)
-        let outcome = IngestReply.Outcome.taken(
-            accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
-            kept: stamp.kept && (stamp.gated || !durable.isEmpty), last: stamp.range.last)
+        let outcome: IngestReply.Outcome
+        if let stamp = waiting.stamp {
+            let count = Int(stamp.range.count)
+            outcome = .taken(
+                accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
+                kept: stamp.kept && (stamp.gated || !durable.isEmpty), last: stamp.range.last)
+        } else {
+            let error = WireError(.overloaded, "a kill was being decided; nothing was taken", retryable: true)
+            outcome = .refused(error, lastBatch: nil)
+        }
         effects.append(
             .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
     }
 
-    /// The kill that committed blocks waited for has come to nothing.
+    /// The kill that blocks waited for has come to nothing.
     mutating func tellTakenAfterKill(into effects: inout [Effect]) {
-        for waiting in repliesAfterKill { tellTaken(waiting, into: &effects) }
+        for waiting in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
+            tellTaken(waiting, into: &effects)
+        }
         repliesAfterKill = []
     }
 

@@ -20,8 +20,7 @@ extension Engine {
             waiters.append(
                 HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs,
-                    replayed: false))
+                    deadlineMs: command.readAtMs + waitMs, members: members))
             return
         }
         effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
@@ -38,35 +37,27 @@ extension Engine {
             effects.append(.reply(requester, ControlReply(id: request.id, status: status, error: error)))
             return nil
         }
+        let replayed = entry.members + [.init("replayed", .bool(true))]
         if case .hold(_, let waitMs?, _) = command.intent, entry.status.state == .holdRequested {
             if shown.state == .holdRequested, shown.seq == entry.status.seq {
                 return HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs,
-                    replayed: true)
+                    deadlineMs: command.readAtMs + waitMs, members: replayed)
             }
             if shown.state == .onHold, shown.seq == entry.status.seq.next {
-                effects.append(
-                    .reply(
-                        requester,
-                        ControlReply(id: request.id, status: status, members: settledMembers(replayed: true)))
-                )
+                let reply = ControlReply(id: request.id, status: status, members: settled(replayed))
+                effects.append(.reply(requester, reply))
                 return nil
             }
         }
-        let members = entry.members + [.init("replayed", .bool(true))]
         effects.append(
-            .reply(requester, ControlReply(id: request.id, status: entry.status, members: members)))
+            .reply(requester, ControlReply(id: request.id, status: entry.status, members: replayed)))
         return nil
     }
 
-    private func settledMembers(replayed: Bool) -> [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init("previous", .string(LifecycleState.holdRequested.rawValue)), .init("changed", .bool(true)),
-            .init("pending", .uint(pending)),
-        ]
-        if replayed { members.append(.init("replayed", .bool(true))) }
-        return members
+    /// A hold's own result, with what is pending now that it has settled.
+    private func settled(_ members: [JSONValue.Member]) -> [JSONValue.Member] {
+        members.map { $0.name == "pending" ? .init("pending", .uint(pending)) : $0 }
     }
 
     /// A transition is in force: holds that waited for it are answered.
@@ -75,7 +66,7 @@ extension Engine {
         for waiter in waiters {
             var reply = ControlReply(id: waiter.id, status: status)
             switch transition.state {
-            case .onHold: reply.members = settledMembers(replayed: waiter.replayed)
+            case .onHold: reply.members = settled(waiter.members)
             case .operating: reply.error = WireError(.conflict, "the hold was cancelled by a startOperation")
             case .killed: reply.error = WireError(.conflict, "the hold was overtaken by a kill")
             case .holdRequested: continue

@@ -27,7 +27,7 @@ extension Engine {
             }
         case .holdRequested:
             beginDrain(through: lifecycle.closedThrough ?? committed, now: now)
-            armDrain(now: now)
+            armDrain(now: now, into: &effects)
             checkDrain(now: now, into: &effects)
         case .onHold:
             if lifecycle.seq.raw == 1 { heldWarningAtMs = now.monotonicMs + configuration.heldWarningMs }

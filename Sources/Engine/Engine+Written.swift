@@ -66,7 +66,8 @@ extension Engine {
         internalConfiguration = .object([])
         drain = nil
         effects.append(.rebind)
-        for reply in repliesAfterKill {
+        // In the order in which they were read.
+        for reply in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
             effects.append(
                 .ingestReply(
                     reply.requester,
@@ -96,7 +97,9 @@ extension Engine {
                 .init(fingerprint: remembered.fingerprint, status: status, members: done.members))
         }
         settleWaiters(after: done.transition, into: &effects)
-        if let transition = done.transition, transition.state == .holdRequested { armDrain(now: now) }
+        if let transition = done.transition, transition.state == .holdRequested {
+            armDrain(now: now, into: &effects)
+        }
         answer(done.command, done.members, now: now, into: &effects)
         if case .endLaunch(let restart) = done.command.intent {
             stop(restart: restart, into: &effects)

@@ -156,7 +156,8 @@ public struct Engine: Hashable, Sendable {
         replies = recovered.replies
         internalConfiguration = recovered.configuration
         stream = StreamState(
-            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0))
+            lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0),
+            lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
         meter.drop(through: doneThrough)
@@ -180,7 +181,8 @@ public struct Engine: Hashable, Sendable {
 
     /// Who waits to hear what became of a block that is committed.
     struct Waiting: Hashable, Sendable {
-        let stamp: BlockStamp
+        /// Nil where the block was read after the kill: nothing of it was taken.
+        let stamp: BlockStamp?
         let requester: Requester
         let id: String?
     }

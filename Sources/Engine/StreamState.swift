@@ -10,8 +10,9 @@ struct StreamState: Hashable, Sendable {
     }
     /// The last transition that peers may know of.
     var lastState: Sent
-    /// The `seq` of the last `state` message of this run; 0 before the first.
-    var lastStateSeq: UInt64 = 0
+    /// The `seq` of the last transition that this run told of: the one that it came up with, as snapshots repeat it,
+    /// or a later one.
+    var lastStateSeq: UInt64
     /// Messages sent on the topics with a count of their own.
     var counts: [String: UInt64] = [:]
     /// When the snapshot for late joiners is due.

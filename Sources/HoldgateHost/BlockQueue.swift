@@ -24,7 +24,9 @@ struct BlockQueue {
         spares.append(block)
     }
 
-    mutating func append(_ ticket: Ticket, _ block: LineBlock) { items.append(Item(ticket: ticket, block: block)) }
+    mutating func append(_ ticket: Ticket, _ block: LineBlock) {
+        items.append(Item(ticket: ticket, block: block))
+    }
 
     /// The block of this ticket, which is the oldest.
     func first(_ ticket: Ticket) -> LineBlock? {

@@ -59,7 +59,8 @@ public struct Boot {
                 start.isNew ? [] : recovered.replies, limit: configuration.rememberedReplies)
         } catch {
             throw StartError(
-                Self.explain(.damaged(file: "the history", what: "a remembered reply can't be read: \(error)")))
+                Self.explain(
+                    .damaged(file: "the history", what: "a remembered reply can't be read: \(error)")))
         }
         engine = Engine(
             Recovered(
@@ -92,7 +93,8 @@ public struct Boot {
         _ recovered: RecoveredHistory, _ log: Log, _ history: History, _ options: LaunchOptions, _ now: Now,
         _ random: () -> UInt64
     ) throws(StartError) -> Start {
-        if let lifecycle = recovered.lifecycle, let last = recovered.last, !recovered.isEnded, !options.newLaunch,
+        if let lifecycle = recovered.lifecycle, let last = recovered.last, !recovered.isEnded,
+            !options.newLaunch,
             !options.restored
         {
             return Start(
@@ -163,7 +165,9 @@ public struct Boot {
     /// 64 bits from libsodium.
     public static func systemRandom() -> UInt64 {
         var value: UInt64 = 0
-        withUnsafeMutableBytes(of: &value) { if let base = $0.baseAddress { randombytes_buf(base, $0.count) } }
+        withUnsafeMutableBytes(of: &value) {
+            if let base = $0.baseAddress { randombytes_buf(base, $0.count) }
+        }
         return value
     }
 }
@@ -171,7 +175,8 @@ public struct Boot {
 extension StateBody {
     init(_ last: RecordedTransition) {
         self.init(
-            state: last.transition.state, previous: last.transition.previous, command: last.transition.cause.rawValue,
+            state: last.transition.state, previous: last.transition.previous,
+            command: last.transition.cause.rawValue,
             source: last.source, reason: last.reason, wallMs: last.transition.wallMs, pending: last.pending,
             undelivered: last.undelivered)
     }
@@ -182,6 +187,7 @@ extension Record {
     public init(beginning lifecycle: Lifecycle, _ transition: Transition) {
         self.init(
             wallMs: transition.wallMs, launch: lifecycle.launch, seq: transition.seq, state: transition.state,
-            previous: nil, command: transition.cause.rawValue, through: transition.through, source: nil, reason: nil)
+            previous: nil, command: transition.cause.rawValue, through: transition.through, source: nil,
+            reason: nil)
     }
 }

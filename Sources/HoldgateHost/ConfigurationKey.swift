@@ -72,7 +72,7 @@ extension Configuration {
                 else { return nil }
                 return value
             case .names(let limit):
-                guard let names = Self.strings(value), names.count <= limit,
+                guard let names = Self.strings(value), Set(names).count == names.count, names.count <= limit,
                     names.allSatisfy({ Self.isName($0) })
                 else { return nil }
                 return value
@@ -106,7 +106,7 @@ extension Configuration {
         private static func strings(_ value: JSONValue) -> [String]? {
             guard let elements = value.asArray else { return nil }
             let strings = elements.compactMap(\.asString)
-            guard strings.count == elements.count, Set(strings).count == strings.count else { return nil }
+            guard strings.count == elements.count else { return nil }
             return strings
         }
     }

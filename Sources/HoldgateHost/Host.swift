@@ -52,7 +52,8 @@ public final class Host: Sendable {
         let inbox = try Inbox<Note>()
         let worker = JournalWorker(log: boot.log, history: boot.history)
         let client = try JournalClient(
-            worker: worker, deadLetters: boot.deadLetters, configuration: boot.internalConfiguration, inbox: inbox)
+            worker: worker, deadLetters: boot.deadLetters, configuration: boot.internalConfiguration,
+            inbox: inbox)
         do {
             let context = try Context(ioThreads: configuration.ioThreads)
             let engine = try Self.settle(boot.engine, client, inbox, log)
@@ -88,9 +89,11 @@ public final class Host: Sendable {
                 switch effect {
                 case .persist(let ticket, .record(let record)):
                     journal.submit(.history(HistoryDraft(record)), ticket: ticket.raw)
-                case .persist(let ticket, .entry(let entry)): journal.submit(.entry(entry), ticket: ticket.raw)
+                case .persist(let ticket, .entry(let entry)):
+                    journal.submit(.entry(entry), ticket: ticket.raw)
                 case .log(let level, let message, let fields): log.log(level, message, fields)
-                case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind, .lookUp,
+                case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind,
+                    .lookUp,
                     .requeue, .endRequeue, .stop:
                     break  // Nobody is there to hear of it.
                 }
@@ -103,7 +106,8 @@ public final class Host: Sendable {
                 guard case .journal(let completion) = note else { continue }
                 switch completion {
                 case .done(let done): engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
-                case .full: throw StartError("the disk is full: make room for the state directory, and start again")
+                case .full:
+                    throw StartError("the disk is full: make room for the state directory, and start again")
                 case .failed(let error): throw StartError("\(error)")
                 case .erased: break
                 }
@@ -116,7 +120,8 @@ public final class Host: Sendable {
         _ reactor: Reactor, _ inbox: Inbox<Note>, _ directory: consuming StateDirectory
     ) throws {
         let bound = reactor.sockets.bound
-        endpoints = Endpoints(control: bound.control, stream: bound.stream, ingest: bound.ingest, plugin: bound.plugin)
+        endpoints = Endpoints(
+            control: bound.control, stream: bound.stream, ingest: bound.ingest, plugin: bound.plugin)
         status = reactor.engine.status
         run = reactor.engine.run
         self.inbox = inbox
@@ -139,7 +144,9 @@ public final class Host: Sendable {
 
     /// Waits for the end.
     public func wait() -> HostExit {
-        let handle = thread.withLock { (handle: inout sending ThreadHandle?) -> sending ThreadHandle? in handle.take() }
+        let handle = thread.withLock { (handle: inout sending ThreadHandle?) -> sending ThreadHandle? in
+            handle.take()
+        }
         if let handle { handle.join() }
         return result.withLock { $0 } ?? .stopped
     }

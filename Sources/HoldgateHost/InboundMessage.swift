@@ -62,7 +62,8 @@ final class InboundMessage {
 
     func length(_ index: Int) -> Int { boxes[index].frame.count }
 
-    func withBytes<R, E: Error>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    func withBytes<R, E: Error>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R
+    {
         try boxes[index].frame.withBytes(body)
     }
 

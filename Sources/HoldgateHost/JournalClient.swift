@@ -28,7 +28,8 @@ final class JournalClient {
     private(set) var lastTicket: UInt64 = 0
 
     init(
-        worker: JournalWorker, deadLetters: DeadLetters, configuration: InternalConfiguration, inbox: Inbox<Note>
+        worker: JournalWorker, deadLetters: DeadLetters, configuration: InternalConfiguration,
+        inbox: Inbox<Note>
     ) throws(PlatformError) {
         self.inbox = inbox
         self.deadLetters = deadLetters
@@ -89,7 +90,8 @@ final class JournalClient {
     private static func row(_ letter: DeadLetter) -> JSONValue {
         .object([
             .init("seq", .uint(letter.seq.raw)), .init("collector", .string(letter.collector)),
-            .init("reason", .string(letter.reason)), .init("time", .string(Timestamp.text(ms: letter.wallMs))),
+            .init("reason", .string(letter.reason)),
+            .init("time", .string(Timestamp.text(ms: letter.wallMs))),
             .init("event", .raw(letter.event)),
         ])
     }
@@ -104,11 +106,14 @@ final class JournalClient {
                     outcome = .lines(begun.lines, begun.batch)
                 } else {
                     outcome = .refused(
-                        WireError(.invalidArgument, "one of these seqs is no dead letter; `deadLetters` lists them"))
+                        WireError(
+                            .invalidArgument, "one of these seqs is no dead letter; `deadLetters` lists them")
+                    )
                 }
             } catch {
                 guard error == .full else { throw error }
-                outcome = .refused(WireError(.storageFull, "the disk is full; nothing was moved", retryable: true))
+                outcome = .refused(
+                    WireError(.storageFull, "the disk is full; nothing was moved", retryable: true))
             }
             return .requeue(RequeueResult(requester: requester, id: id, outcome: outcome))
         }

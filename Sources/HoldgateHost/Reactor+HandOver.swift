@@ -48,7 +48,8 @@ extension Reactor {
         let isSent = try send(delivery, grant)
         if isSent {
             engine.handed(
-                grant, through: through, ranges: delivery.ranges, bytes: delivery.byteCount, now: now, into: &effects)
+                grant, through: through, ranges: delivery.ranges, bytes: delivery.byteCount, now: now,
+                into: &effects)
         } else {
             engine.notHanded(grant, untilAck: false)
         }
@@ -65,12 +66,15 @@ extension Reactor {
     }
 
     /// Cuts the events that the collector asked for out of their blocks.
-    private func select(_ slices: [BlockSlice], _ grant: Grant, into delivery: inout Outgoing) throws(ZeroMQError) {
+    private func select(_ slices: [BlockSlice], _ grant: Grant, into delivery: inout Outgoing)
+        throws(ZeroMQError)
+    {
         guard let filter = filter(of: grant) else { return }
         for slice in slices where slice.stamp.kept {
             do throws(WireError) {
                 try readBuffer.withBytes { (bytes) throws(WireError) in
-                    try scanner.rescan(bytes: UnsafeRawBufferPointer(rebasing: bytes[slice.bytes]), into: lines)
+                    try scanner.rescan(
+                        bytes: UnsafeRawBufferPointer(rebasing: bytes[slice.bytes]), into: lines)
                 }
             } catch {
                 return fail("stored events could not be read", "\(error)")
@@ -79,7 +83,8 @@ extension Reactor {
                 let line = lines.lines[index]
                 let start = slice.bytes.lowerBound + Int(line.offset)
                 delivery.take(
-                    line: start..<(start + Int(line.length) + 1), seq: slice.stamp.range.first.advanced(by: UInt64(index)),
+                    line: start..<(start + Int(line.length) + 1),
+                    seq: slice.stamp.range.first.advanced(by: UInt64(index)),
                     slice.stamp, opening: grant.opening)
             }
         }
@@ -100,7 +105,8 @@ extension Reactor {
     private func send(_ delivery: Outgoing, _ grant: Grant) throws(ZeroMQError) -> Bool {
         let header = DeliverHeader(
             launch: grant.launch, ranges: delivery.ranges,
-            under: delivery.ranges.map { .init(range: $0, transition: grant.opening.seq) }, held: delivery.held,
+            under: delivery.ranges.map { .init(range: $0, transition: grant.opening.seq) },
+            held: delivery.held,
             redelivered: grant.redelivered)
         writer.reset()
         HostMessage.deliver(header).write(into: &writer)
@@ -147,7 +153,9 @@ extension Reactor {
         let body = writer.bytes
         writer.reset()
         header.write(into: &writer)
-        guard try sockets.stream.send(topic.text, more: true), try sockets.stream.send(writer.bytes, more: true) else {
+        guard try sockets.stream.send(topic.text, more: true),
+            try sockets.stream.send(writer.bytes, more: true)
+        else {
             return
         }
         _ = try sockets.stream.send(body)
@@ -188,7 +196,8 @@ extension Reactor {
         for slice in slices where slice.stamp.kept {
             do throws(WireError) {
                 try readBuffer.withBytes { (bytes) throws(WireError) in
-                    try scanner.rescan(bytes: UnsafeRawBufferPointer(rebasing: bytes[slice.bytes]), into: lines)
+                    try scanner.rescan(
+                        bytes: UnsafeRawBufferPointer(rebasing: bytes[slice.bytes]), into: lines)
                 }
             } catch {
                 fail("stored events could not be read", "\(error)")

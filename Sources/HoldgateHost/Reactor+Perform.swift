@@ -151,7 +151,8 @@ extension Reactor {
     /// Blanks delivered events that are older than they may be.
     func erase() {
         let before = now.wallMs - configuration.eraseAfterMs
-        journal.submit(.erase(through: engine.doneThrough, arrivedBeforeMs: before), ticket: journal.lastTicket)
+        journal.submit(
+            .erase(through: engine.doneThrough, arrivedBeforeMs: before), ticket: journal.lastTicket)
     }
 
     /// Rejected events are copied out of the journal before the ack lets it forget them.
@@ -159,14 +160,16 @@ extension Reactor {
         var letters: [DeadLetter] = []
         for reject in rejects {
             do throws(LogReadError) {
-                let slices = try reader.read(from: reject.seq, through: reject.seq, budgetBytes: 1, into: readBuffer)
+                let slices = try reader.read(
+                    from: reject.seq, through: reject.seq, budgetBytes: 1, into: readBuffer)
                 guard let slice = slices.first, slice.stamp.kept else { continue }
                 let event = readBuffer.withBytes {
                     String(decoding: $0[slice.bytes.dropLast()], as: UTF8.self)
                 }
                 letters.append(
                     DeadLetter(
-                        seq: reject.seq, collector: collector, reason: reject.reason, wallMs: now.wallMs, event: event))
+                        seq: reject.seq, collector: collector, reason: reject.reason, wallMs: now.wallMs,
+                        event: event))
             } catch {
                 fail("a rejected event could not be read", "\(error)")
             }
@@ -193,7 +196,8 @@ extension Reactor {
     /// Whoever waits for the disk hears that the outcome is unknown.
     private func failWaiting() {
         let error = WireError(
-            .internalError, "the disk failed: whether it was written is unknown; send the same batch or key again",
+            .internalError,
+            "the disk failed: whether it was written is unknown; send the same batch or key again",
             retryable: true)
         engine.abandon(error, into: &effects)
         perform()

@@ -75,7 +75,8 @@ extension Reactor {
                 id = decoded.id
                 header = try decoded.result.get()
                 if header.producer == DeadLetters.producer {
-                    throw WireError(.invalidArgument, "the producer's name \(DeadLetters.producer) is the host's own")
+                    throw WireError(
+                        .invalidArgument, "the producer's name \(DeadLetters.producer) is the host's own")
                 }
             }
             let block = blocks.spare()
@@ -91,14 +92,16 @@ extension Reactor {
             message.clear()
             engine.noteInvalid()
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
-            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: engine.status)))
+            effects.append(
+                .ingestReply(requester, IngestReply(id: id, outcome: outcome, status: engine.status)))
         }
     }
 
     private var tooLarge: WireError {
         let limits = configuration.wireLimits
         return WireError(
-            .tooLarge, "the message has more than \(limits.maxMessageBytes) bytes or \(limits.maxFrames) frames")
+            .tooLarge,
+            "the message has more than \(limits.maxMessageBytes) bytes or \(limits.maxFrames) frames")
     }
 
     private func scan(_ frames: Range<Int>, into block: LineBlock, limits: WireLimits) throws(WireError) {
@@ -146,7 +149,8 @@ extension Reactor {
         let name = message.bytes(0)
         guard let peer = PeerID(routingID: name) else {
             let error = WireError(
-                .invalidArgument, "a plugin's socket must not set a routing id: a reconnect under it would lose messages")
+                .invalidArgument,
+                "a plugin's socket must not set a routing id: a reconnect under it would lose messages")
             sendRefusal(error, to: name)
             return
         }
@@ -156,7 +160,8 @@ extension Reactor {
         let index = delimited ? 2 : 1
         guard !message.isTruncated, message.count > index else {
             return engine.receiveInvalid(
-                WireError(.invalidMessage, "a plugin's message begins with a JSON frame"), from: peer, into: &effects)
+                WireError(.invalidMessage, "a plugin's message begins with a JSON frame"), from: peer,
+                into: &effects)
         }
         do throws(WireError) {
             let value = try message.withBytes(index) { (bytes) throws(WireError) in

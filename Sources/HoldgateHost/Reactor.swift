@@ -72,7 +72,8 @@ final class Reactor: @unchecked Sendable {
     static let stopTimeoutMs: Int64 = 4000
 
     init(
-        configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets, engine: Engine,
+        configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
+        engine: Engine,
         journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader
     ) {
         self.configuration = configuration

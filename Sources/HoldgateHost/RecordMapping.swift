@@ -10,7 +10,8 @@ extension HistoryDraft {
     public init(_ record: Record) {
         self.init(
             wallMs: record.wallMs, launch: record.launch, seq: record.seq, state: record.state,
-            previous: record.previous, command: record.command, through: record.through, source: record.source,
+            previous: record.previous, command: record.command, through: record.through,
+            source: record.source,
             reason: record.facts.discardReason?.rawValue ?? record.reason,
             extra: HistoryExtras(record.facts, source: record.source).members)
         if let restart = record.facts.restart { extra.append(.init("restart", .bool(restart))) }
@@ -21,7 +22,8 @@ extension HistoryExtras {
     init(_ facts: RecordFacts, source: String?) {
         self.init(
             remembered: facts.remembered.map {
-                RememberedReply(key: $0.key, source: source, fingerprint: $0.fingerprint, reply: $0.reply.text)
+                RememberedReply(
+                    key: $0.key, source: source, fingerprint: $0.fingerprint, reply: $0.reply.text)
             },
             lease: facts.lease, gatedEvents: facts.gatedEvents, discardedThrough: facts.discardedThrough,
             released: facts.releasedThrough,

@@ -61,8 +61,10 @@ struct Sockets: ~Copyable {
     }
 
     private init(
-        context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int, control: consuming Socket,
-        ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket, polls: consuming PollSet,
+        context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
+        control: consuming Socket,
+        ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket,
+        polls: consuming PollSet,
         bound: Bound
     ) {
         self.context = context
@@ -77,7 +79,9 @@ struct Sockets: ~Copyable {
         self.bound = bound
     }
 
-    private static func bind(_ socket: borrowing Socket, _ addresses: [String]) throws(ZeroMQError) -> [String] {
+    private static func bind(_ socket: borrowing Socket, _ addresses: [String]) throws(ZeroMQError)
+        -> [String]
+    {
         var bound: [String] = []
         for address in addresses { bound.append(try socket.bind(address)) }
         return bound
@@ -121,7 +125,9 @@ struct Sockets: ~Copyable {
 
     func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
 
-    mutating func watchIngest(_ on: Bool) { polls.watch(Endpoint.ingest.rawValue, readable: on, writable: false) }
+    mutating func watchIngest(_ on: Bool) {
+        polls.watch(Endpoint.ingest.rawValue, readable: on, writable: false)
+    }
 
     /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
     ///

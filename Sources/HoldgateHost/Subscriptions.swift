@@ -15,7 +15,11 @@ struct Subscriptions {
     /// - Returns: whether `state` matches the prefix, so that a late joiner waits for a snapshot.
     mutating func add(_ prefix: [UInt8]) -> Bool {
         if Self.events.starts(with: prefix) || prefix.starts(with: Self.events) {
-            if eventPrefixes.count < Self.prefixLimit { eventPrefixes.insert(prefix) } else { isOverflown = true }
+            if eventPrefixes.count < Self.prefixLimit {
+                eventPrefixes.insert(prefix)
+            } else {
+                isOverflown = true
+            }
         }
         return Self.state.starts(with: prefix)
     }

@@ -54,7 +54,9 @@ public struct RecoveredHistory: Hashable, Sendable {
             }
             if draft.isTransition {
                 // A closing is dated back to when it was read; records beside the transitions may name later events.
-                if let last, draft.through < last.transition.through { throw FormatFault("`through` goes back") }
+                if let last, draft.through < last.transition.through {
+                    throw FormatFault("`through` goes back")
+                }
                 try replay(draft, extras)
             } else {
                 try note(draft, extras)

@@ -32,7 +32,7 @@ extension ControlRequest {
 
     private init(id: String?, _ object: ObjectReader, limits: WireLimits) throws(WireError) {
         var object = object
-        let name = try object.required(object.string("command", bytes: 1...WireBounds.nameBytes), "command")
+        let name = try object.required(object.string("command", bytes: 0...WireBounds.nameBytes), "command")
         guard let command = try ControlCommand(name: name, arguments: &object, limits: limits) else {
             throw WireError(.unknownCommand, "no command \(quoted(name)): \"commands\" lists those there are")
         }

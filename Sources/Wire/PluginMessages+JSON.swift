@@ -38,7 +38,8 @@ extension PluginMessage {
                     "rejects", "is not [[seq, reason], …] with reasons up to \(WireBounds.reasonBytes) bytes")
             }
             guard seq <= through else {
-                throw object.error("rejects", "has \(seq), which is not among those up to \"through\"")
+                throw WireError(
+                    .invalidArgument, "\"rejects\" has \(seq), which is not among those up to \"through\"")
             }
             rejects.append(Reject(seq: JournalSeq(seq), reason: reason))
         }

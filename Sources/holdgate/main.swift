@@ -1,3 +1,7 @@
+// The executable: `serve` runs a host, everything else is a client command over the bus.
+//
+// `CommandTable` lists the commands; each is parsed, explained and run from its `CommandSpec`. Exit status: 0
+// done, 1 refused or failed, 2 wrong usage, 3 no host answered.
 import Glibc
 
-if CommandLine.arguments.dropFirst().first == "serve" { exit(ServeCommand.run(Array(CommandLine.arguments.dropFirst(2)))) }
+exit(Tool.run(Array(CommandLine.arguments.dropFirst()), Console.standard()))

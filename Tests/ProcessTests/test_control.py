@@ -97,7 +97,7 @@ def test_a_member_that_the_command_does_not_define_changes_nothing(shared, comma
     ("holdOperation", {"expect": {"seq": "1"}}), ("holdOperation", {"expect": {"launch": 1}}),
     ("holdOperation", {"gate": "alice"}), ("holdOperation", {"gate": [1]}),
     ("startOperation", {"leaseMs": 0}), ("startOperation", {"leaseMs": True}),
-    ("startOperation", {"leaseMs": 1 << 70}), ("endLaunch", {"restart": "yes"}),
+    ("startOperation", {"leaseMs": 1 << 62}), ("endLaunch", {"restart": "yes"}),
     ("history", {"after": -1}), ("history", {"limit": "all"}), ("configure", {"set": [1]}), ("configure", {}),
     ("forget", {}), ("forget", {"name": 1}), ("requeue", {"seqs": 1}), ("requeue", {"seqs": ["1"]}), ("requeue", {}),
     ("deadLetters", {"after": "x"}),

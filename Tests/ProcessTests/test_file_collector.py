@@ -72,4 +72,7 @@ def test_the_newer_of_two_takes_over_and_the_older_exits_0(operating, file_colle
     newer = operating.collector("file-collector")
     assert older.process.wait(20) == 0
     operating.accept([event(2)])
-    assert newer.take(1)[-1][0] == 2
+    seqs = []
+    while 2 not in seqs:  # The first comes again where its ack was still under way.
+        seqs += [seq for seq, _ in newer.take(1)]
+    assert seqs in ([2], [1, 2])

@@ -35,7 +35,7 @@ class TestTaken:
     def test_bytes_travel_as_they_came_but_for_line_breaks(self, operating):
         collector = operating.collector()
         first = '{ "specversion":"1.0" ,"id":"\\u0041","source":"/s",\t"type":"t", "data": 1.0e3}'
-        second = '{"specversion":"1.0",\r\n"id":"b","source":"/s","type":"t",\n"x":"\\n"}'
+        second = '{"specversion":"1.0",\r\n"id":"b","source":"/s","type":"t",\n"data":"\\n"}'
         block = ("\n\r\n" + first + "\r\n\n" + second + "\n\n").encode()
         assert operating.ingest_raw(block)["accepted"] == 2
         assert [line.decode() for line in collector.deliver().lines] == [

@@ -1,0 +1,52 @@
+import HoldgateClient
+
+/// What the command line and the environment say.
+struct Options: Hashable {
+    var endpoints: Endpoints
+    /// Nil: standard output.
+    var file: String?
+
+    enum Request: Hashable {
+        case run(Options)
+        case help
+        /// What is wrong.
+        case usage(String)
+    }
+
+    static let help = """
+        state-logger: writes a line for each change of a Holdgate host's gate.
+
+        usage: state-logger [--file FILE] [--stream ADDRESS] [--control ADDRESS]
+
+          --file FILE        append here, and go on where it ends (default: standard output)
+          --stream ADDRESS   the host's stream (default: $HOLDGATE_STREAM, or tcp://127.0.0.1:5571)
+          --control ADDRESS  the host's control, to read what was missed
+                             (default: $HOLDGATE_CONTROL, or tcp://127.0.0.1:5570)
+          --plugin           taken and not used, so that all plugins can be started alike
+          --help
+
+        For example:
+          state-logger | jq -r '.time + " " + .state'
+          state-logger --file /var/log/holdgate-states.ndjson
+
+        """
+
+    static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
+        var options = Options(endpoints: Endpoints(environment: environment))
+        var rest = arguments[...]
+        while let flag = rest.popFirst() {
+            if flag == "--help" || flag == "-h" { return .help }
+            guard ["--stream", "--control", "--plugin", "--file"].contains(flag) else {
+                return .usage("unknown argument \(flag)")
+            }
+            guard let value = rest.popFirst() else { return .usage("\(flag) needs a value") }
+            switch flag {
+            case "--stream": options.endpoints.stream = value
+            case "--control": options.endpoints.control = value
+            case "--file": options.file = value
+            default: break
+            }
+        }
+        return .run(options)
+    }
+}
