@@ -240,4 +240,21 @@ import Wire
         #expect(desk.stops == [true])
         #expect(desk.records.last?.facts.restart == true)
     }
+
+    @Test func nothingFollowsTheEndOfALaunchInItsHistory() {
+        var desk = Desk(collectors: ["c"])
+        _ = desk.emit()
+        desk.hello("c")
+        desk.handOver()
+        desk.hold()
+        let requester = desk.send(.endLaunch(restart: false))
+        // The drain is over while the record is being written.
+        desk.ack(1)
+        desk.disk()
+        #expect(desk.replies[requester]?.brief == "holdRequested 2")
+        #expect(desk.records.map(\.command) == ["holdOperation", "endLaunch"])
+        desk.pass(60_000)
+        desk.disk()
+        #expect(desk.records.count == 2)
+    }
 }
