@@ -38,6 +38,13 @@ struct DeferredCommand: Hashable, Sendable {
     var isRetry = false
 }
 
+/// A change to the internal configuration that waits for the one before it.
+struct ConfigurationChange: Hashable, Sendable {
+    let patch: JSONValue
+    let requester: Requester
+    let id: String?
+}
+
 /// A decision that is being written.
 struct Decision: Hashable, Sendable {
     let command: DeferredCommand

@@ -56,6 +56,8 @@ public struct RecordFacts: Hashable, Sendable {
     public var pending: UInt64?
     /// Events that a drain's timeout left.
     public var undelivered: UInt64?
+    /// A hold with the policy `discard` dropped what was queued beyond its own place, up to here.
+    public var discardedThrough: JournalSeq?
     /// Events dropped, and why.
     public var discarded: UInt64?
     public var discardReason: DiscardReason?
@@ -111,8 +113,10 @@ public enum Effect: Hashable, Sendable {
     case rebind
     /// Answer from the disk; the reply's common members are given.
     case lookUp(LookUp, Requester, ControlReply)
-    /// Read these dead letters, and bring them back with `admitRequeued`.
+    /// Read these dead letters, and bring them back with `admitRequeued` or `refuseRequeued`.
     case requeue(Requester, id: String?, [UInt64])
+    /// The dead letters of this batch are committed, and none any more; or they certainly are not.
+    case endRequeue(ProducerBatch, isTaken: Bool)
     /// The launch has ended: stop the host, or begin the next launch at once.
     case stop(restart: Bool)
     /// For the operator's log: a constant message and its fields.

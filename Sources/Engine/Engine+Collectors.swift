@@ -182,9 +182,18 @@ extension Engine {
         place.cursor = seq
         durable[name] = place
         hasUnnotedCursors = true
-        discards.cursors = durable.mapValues(\.cursor)
-        meter.drop(through: doneThrough)
+        forgetDone()
         checkDrain(now: now, into: &effects)
+    }
+
+    /// Nobody reads again what lies at or before `doneThrough`.
+    mutating func forgetDone() {
+        let done = doneThrough
+        meter.drop(through: done)
+        guard let first = discards.discarded.first, first.last <= done else { return }
+        // A passing collector may still be behind.
+        let behind = attachments.values.compactMap(\.window?.sentThrough).min() ?? done
+        discards.dropDiscards(through: min(done, behind))
     }
 
     /// Notes in the journal how far collectors are. They ride along with the next commit; nobody waits for them.
@@ -214,6 +223,6 @@ extension Engine {
     /// Events up to here were published, or nobody was there to hear them.
     public mutating func published(through seq: JournalSeq) {
         published = max(published, seq)
-        meter.drop(through: doneThrough)
+        forgetDone()
     }
 }

@@ -153,7 +153,7 @@ extension Engine {
         if lifecycle.state != .killed, let policy {
             facts.gatedEvents = policy
             lifecycle.setHoldPolicy(policy)
-            if policy == .discard { dropGated(through: lastSeq, .policy, into: &effects) }
+            if policy == .discard { facts.discardedThrough = lastSeq }
         }
         if transition != nil {
             leaseDeadlineMs = nil
@@ -224,7 +224,7 @@ extension Engine {
             through: transition?.through ?? lastSeq, source: command.request?.source,
             reason: command.request?.reason,
             facts: facts)
-        recordedThrough = max(recordedThrough, record.through)
+        recordedThrough = max(recordedThrough, record.through, facts.discardedThrough ?? .zero)
         decision = Decision(
             command: command, record: record, transition: transition, before: before,
             leaseDeadlineBefore: leaseDeadlineBefore, members: members)

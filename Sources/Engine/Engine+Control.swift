@@ -81,25 +81,61 @@ extension Engine {
         guard gate != .dead, shown.state != .killed else {
             return refuseKilled(request, requester, into: &effects)
         }
-        let parsed: JSONValue
+        guard configurationChanges.count < Self.deferredLimit else {
+            let error = WireError(.overloaded, "too many changes wait for the disk", retryable: true)
+            return refuse(request, requester, error, into: &effects)
+        }
         do {
-            parsed = try JSONValue.parse(patch)
+            let patch = try JSONValue.parse(patch)
+            configurationChanges.append(
+                ConfigurationChange(patch: patch, requester: requester, id: request.id))
         } catch {
             return refuse(request, requester, error, into: &effects)
         }
-        let merged = internalConfiguration.merging(patch: parsed)
-        let text = merged.text
-        guard text.utf8.count <= configuration.maxConfigurationBytes else {
+        if configurationChanges.count == 1 { writeConfiguration(into: &effects) }
+    }
+
+    /// Writes the oldest change; one at a time, so that none builds on one that found no room.
+    private mutating func writeConfiguration(into effects: inout [Effect]) {
+        while let change = configurationChanges.first {
+            let merged = internalConfiguration.merging(patch: change.patch)
+            let byteCount = merged.text.utf8.count
+            if byteCount <= configuration.maxConfigurationBytes {
+                awaiting.append(persist(.configuration(merged), into: &effects), .configuration(merged))
+                return
+            }
             let error = WireError(
                 .tooLarge,
-                "the configuration would have \(text.utf8.count) bytes; at most "
+                "the configuration would have \(byteCount) bytes; at most "
                     + "\(configuration.maxConfigurationBytes) are kept")
-            return refuse(request, requester, error, into: &effects)
+            endChange(error, into: &effects)
         }
-        let old = internalConfiguration
-        internalConfiguration = merged
-        let ticket = persist(.configuration(merged), into: &effects)
-        awaiting.append(ticket, .configuration(requester, id: request.id, new: merged, old: old))
+    }
+
+    /// The oldest change is on disk, or failed.
+    mutating func configurationWritten(
+        _ new: JSONValue, _ error: WireError?, into effects: inout [Effect]
+    ) {
+        // Whoever gave up on the disk has answered all.
+        guard !configurationChanges.isEmpty else { return }
+        if error == nil { internalConfiguration = new }
+        endChange(error, into: &effects)
+        writeConfiguration(into: &effects)
+    }
+
+    private mutating func endChange(_ error: WireError?, into effects: inout [Effect]) {
+        let change = configurationChanges.removeFirst()
+        let members = [JSONValue.Member("configuration", internalConfiguration)]
+        effects.append(
+            .reply(
+                change.requester,
+                ControlReply(
+                    id: change.id, status: status, members: error == nil ? members : [], error: error)))
+    }
+
+    /// Nothing more is changed.
+    mutating func refuseConfigurationChanges(_ error: WireError, into effects: inout [Effect]) {
+        while !configurationChanges.isEmpty { endChange(error, into: &effects) }
     }
 
     private func refuseKilled(_ request: ControlRequest, _ requester: Requester, into effects: inout [Effect])
@@ -133,8 +169,7 @@ extension Engine {
         }
         durable[name] = nil
         drain?.names.remove(name)
-        discards.cursors = durable.mapValues(\.cursor)
-        meter.drop(through: doneThrough)
+        forgetDone()
         _ = persist(.entry(.forgotten(collector: name)), into: &effects)
         report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()
@@ -152,6 +187,11 @@ extension Engine {
         guard !isHalted else {
             return refuse(request, requester, Self.storageFull, into: &effects)
         }
+        guard !isRequeueing else {
+            let error = WireError(.overloaded, "another requeue is under way; send it again", retryable: true)
+            return refuse(request, requester, error, into: &effects)
+        }
+        isRequeueing = true
         effects.append(.requeue(requester, id: request.id, seqs))
     }
 
@@ -161,9 +201,35 @@ extension Engine {
         _ summary: BlockSummary, _ batch: ProducerBatch, from requester: Requester, id: String?, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
-        commit(
-            summary, batch, isGated: !gate.admits, nil, id, now: now,
-            then: .reply(requester, id: id, [.init("requeued", .uint(UInt64(summary.count)))]), into: &effects
-        )
+        // The gate may have been killed, or the disk have filled up, while they were read.
+        if let refusal = refusalBeforeAnything() {
+            effects.append(.endRequeue(batch, isTaken: false))
+            refuseRequeued(requester, id: id, refusal, into: &effects)
+            return .settled
+        }
+        return commit(summary, batch, isGated: !gate.admits, now: now, into: &effects) {
+            .requeued($0, batch, requester, id: id)
+        }
+    }
+
+    /// They could not be read back.
+    public mutating func refuseRequeued(
+        _ requester: Requester, id: String?, _ error: WireError, into effects: inout [Effect]
+    ) {
+        isRequeueing = false
+        effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+    }
+
+    /// Their block is on disk, or found no room there.
+    mutating func endRequeue(
+        _ stamp: BlockStamp, _ batch: ProducerBatch, _ requester: Requester, _ id: String?,
+        _ error: WireError?,
+        into effects: inout [Effect]
+    ) {
+        effects.append(.endRequeue(batch, isTaken: error == nil))
+        if let error { return refuseRequeued(requester, id: id, error, into: &effects) }
+        isRequeueing = false
+        let members = [JSONValue.Member("requeued", .uint(stamp.range.count))]
+        effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
     }
 }

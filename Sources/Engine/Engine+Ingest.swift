@@ -59,13 +59,15 @@ extension Engine {
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
         }
-        return commit(summary, batch, isGated: isGated, requester, header.id, now: now, into: &effects)
+        return commit(summary, batch, isGated: isGated, now: now, into: &effects) {
+            .block($0, requester, id: header.id)
+        }
     }
 
     /// Batches that may wait for a kill to be written.
     static let awaitingKillLimit = 65_536
 
-    private func refusalBeforeAnything() -> WireError? {
+    func refusalBeforeAnything() -> WireError? {
         if shown.state == .killed {
             return WireError(.notOperating, NotOperatingError(state: .killed).description)
         }
@@ -139,11 +141,10 @@ extension Engine {
         awaiting.append(ticket, .batch(batch, requester, outcome, id: id))
     }
 
-    /// - Parameter then: awaited behind the block, for blocks that have no requester.
+    /// - Parameter awaited: what is to happen once the block is on disk.
     mutating func commit(
-        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, _ requester: Requester?,
-        _ id: String?,
-        now: Now, then: Awaited? = nil, into effects: inout [Effect]
+        _ summary: BlockSummary, _ batch: ProducerBatch?, isGated: Bool, now: Now,
+        into effects: inout [Effect], awaited: (BlockStamp) -> Awaited
     ) -> Admission {
         flushCursors(into: &effects)
         let range = SeqRange(first: lastSeq.next, count: UInt64(summary.count))
@@ -151,17 +152,17 @@ extension Engine {
         let stamp = BlockStamp(
             range: range, arrivalMs: now.wallMs, launch: lifecycle.launch,
             under: gate.opening.map { isGated ? lifecycle.seq : $0.seq } ?? lifecycle.seq, gated: isGated,
-            kept: isWanted || isGated || published < committed, batch: batch, byteCount: summary.byteCount)
+            kept: isWanted || isGated || published < lastGated, batch: batch, byteCount: summary.byteCount)
         if let batch { producers.take(batch) }
         lastSeq = range.last
+        if isGated { lastGated = lastSeq }
         statistics.eventsAccepted += range.count
         statistics.blocksAccepted += 1
         statistics.bytesAccepted += UInt64(summary.byteCount)
         if isGated { statistics.eventsGated += range.count }
         uncommittedBytes += UInt64(summary.byteCount)
         let ticket = takeTicket()
-        awaiting.append(ticket, .block(stamp, requester, id: id))
-        if let then { awaiting.append(ticket, then) }
+        awaiting.append(ticket, awaited(stamp))
         return .commit(ticket, stamp)
     }
 
@@ -178,21 +179,13 @@ extension Engine {
 
     // MARK: After the disk
 
-    mutating func blockWritten(
-        _ ticket: Ticket, _ stamp: BlockStamp, _ requester: Requester?, _ id: String?,
-        into effects: inout [Effect]
-    ) {
+    mutating func blockWritten(_ ticket: Ticket, _ stamp: BlockStamp, into effects: inout [Effect]) {
         committed = max(committed, stamp.range.last)
         uncommittedBytes -= UInt64(stamp.byteCount)
         meter.add(
             last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0,
             arrivalMs: stamp.arrivalMs)
         if let batch = stamp.batch { writtenProducers.take(batch) }
-        if gate == .dead {
-            effects.append(.releaseBlock(ticket))
-            if let requester { repliesAfterKill.append(Waiting(stamp: stamp, requester: requester, id: id)) }
-            return
-        }
         let isNext = firstUndiscarded(after: published) == stamp.range.first
         if !stamp.gated, isNext, gate.opening != nil {
             published = stamp.range.last
@@ -200,8 +193,12 @@ extension Engine {
         }
         effects.append(.releaseBlock(ticket))
         if durable.isEmpty { meter.drop(through: doneThrough) }
-        guard let requester else { return }
-        tellTaken(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+    }
+
+    /// A block is on disk; what it comes to is known once a kill that was read is decided.
+    mutating func tell(_ waiting: Waiting, into effects: inout [Effect]) {
+        if gate == .dead { return repliesAfterKill.append(waiting) }
+        tellTaken(waiting, into: &effects)
     }
 
     private func tellTaken(_ waiting: Waiting, into effects: inout [Effect]) {
@@ -210,7 +207,7 @@ extension Engine {
             let count = Int(stamp.range.count)
             outcome = .taken(
                 accepted: count, gated: stamp.gated ? count : 0, discarded: 0,
-                kept: stamp.gated || !durable.isEmpty, last: stamp.range.last)
+                kept: stamp.kept && (stamp.gated || !durable.isEmpty), last: stamp.range.last)
         } else {
             let error = WireError(.overloaded, "a kill was being decided; nothing was taken", retryable: true)
             outcome = .refused(error, lastBatch: nil)
@@ -243,14 +240,16 @@ extension Engine {
 
     /// Nothing is under way: batches and numbers go on from what is on disk.
     mutating func roomAgain(into effects: inout [Effect]) {
-        isHalted = false
         producers = writtenProducers
-        // Numbers that a record names are never given again; the others are.
-        lastSeq = max(committed, recordedThrough)
+        // Numbers that a record names, or will name, are never given again; the others are.
+        let waiting = (deferred + [unwritten].compactMap { $0 }).map(\.readAfter).max()
+        lastSeq = max(committed, recordedThrough, waiting ?? .zero)
         discards.removeDiscards(after: lastSeq)
-        if let gap = SeqRange(first: committed.next, through: lastSeq) {
-            discards.addDiscard(gap)
-            _ = persist(.entry(.discarded(gap, .unwritten)), into: &effects)
+        guard let gap = SeqRange(first: committed.next, through: lastSeq) else {
+            isHalted = false
+            return
         }
+        discards.addDiscard(gap)
+        awaiting.append(persist(.entry(.discarded(gap, .unwritten)), into: &effects), .gap)
     }
 }

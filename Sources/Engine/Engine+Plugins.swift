@@ -142,7 +142,6 @@ extension Engine {
         guard durable[name]?.beingNoted == ticket else { return }
         durable[name] = nil
         drain?.names.remove(name)
-        discards.cursors = durable.mapValues(\.cursor)
         guard let peer = holder(of: name) else { return }
         effects.append(.send(peer, .refused(error)))
         detach(peer, change: .detached, reason: "no room for its place", into: &effects)

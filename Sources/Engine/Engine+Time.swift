@@ -9,12 +9,12 @@ extension Engine {
     public mutating func boot(now: Now, into effects: inout [Effect]) {
         if lifecycle.state != .killed {
             noteGap(into: &effects)
+            dropGated(through: discardedThrough, .policy, into: &effects)
             for name in configuration.collectors where durable[name] == nil {
                 let cursor = lifecycle.closedThrough ?? committed
                 durable[name] = DurableCollector(cursor: cursor, notedCursor: cursor, handedThrough: cursor)
                 _ = persist(.entry(.known(collector: name, cursor: cursor)), into: &effects)
             }
-            discards.cursors = durable.mapValues(\.cursor)
         }
         switch lifecycle.state {
         case .operating:
@@ -98,6 +98,10 @@ extension Engine {
 
     private mutating func retryUnwritten(now: Now, into effects: inout [Effect]) {
         retryAtMs = nil
+        if gapRetry {
+            gapRetry = false
+            roomAgain(into: &effects)
+        }
         if settleRetry {
             settleRetry = false
             checkDrain(now: now, into: &effects)

@@ -9,7 +9,11 @@ extension Engine {
         while let item = awaiting.next(through: ticket) {
             switch item.awaited {
             case .block(let stamp, let requester, let id):
-                blockWritten(item.ticket, stamp, requester, id, into: &effects)
+                blockWritten(item.ticket, stamp, into: &effects)
+                tell(Waiting(stamp: stamp, requester: requester, id: id), into: &effects)
+            case .requeued(let stamp, let batch, let requester, let id):
+                blockWritten(item.ticket, stamp, into: &effects)
+                endRequeue(stamp, batch, requester, id, nil, into: &effects)
             case .decision: decisionWritten(now: now, into: &effects)
             case .purge: purged(now: now, into: &effects)
             case .batch(let batch, let requester, let outcome, let id):
@@ -20,12 +24,11 @@ extension Engine {
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
             case .reply(let requester, let id, let members):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
-            case .configuration(let requester, let id, let new, _):
-                let members = [JSONValue.Member("configuration", new)]
-                effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
+            case .configuration(let new): configurationWritten(new, nil, into: &effects)
             case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
+            case .gap: isHalted = false
             }
         }
         doneTicket = max(doneTicket, ticket)
@@ -57,14 +60,14 @@ extension Engine {
         strangers = []
         committed = lastSeq
         published = lastSeq
+        shown = lifecycle
+        let refusal = WireError(.notOperating, NotOperatingError(state: .killed).description)
+        refuseConfigurationChanges(refusal, into: &effects)
         internalConfiguration = .object([])
         drain = nil
         effects.append(.rebind)
         // In the order in which they were read.
         for reply in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
-            let error = NotOperatingError(state: .killed)
-            let refusal = WireError(.notOperating, error.description)
-            let status = HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)
             effects.append(
                 .ingestReply(
                     reply.requester,
@@ -78,6 +81,11 @@ extension Engine {
         decision = nil
         shown = lifecycle
         if isCovered(by: done) { unwritten = nil }
+        if let through = done.record.facts.discardedThrough {
+            // The record alone says so: a crash before the journal knows of it changes nothing.
+            discardedThrough = max(discardedThrough, through)
+            dropGated(through: through, .policy, into: &effects)
+        }
         if let transition = done.transition {
             statistics.transitions += 1
             inForce(transition)
@@ -140,16 +148,16 @@ extension Engine {
         isStopping = true
         while let item = awaiting.next(through: lastTicket) {
             switch item.awaited {
-            case .block(_, let requester?, let id), .batch(_, let requester, _, let id),
+            case .block(_, let requester, let id), .batch(_, let requester, _, let id),
                 .verdict(_, let requester, let id), .ingestReply(let requester, _, let id):
                 let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-            case .reply(let requester, let id, _), .configuration(let requester, let id, _, _):
+            case .reply(let requester, let id, _), .requeued(_, _, let requester, let id):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .block(_, nil, _), .known, .roomAgain, .burial: break
+            case .configuration, .known, .roomAgain, .gap, .burial: break
             }
         }
         for waiting in repliesAfterKill {
@@ -158,6 +166,7 @@ extension Engine {
                 .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status))
             )
         }
+        refuseConfigurationChanges(error, into: &effects)
         for command in deferred {
             if let request = command.request { refuse(request, command.requester, error, into: &effects) }
         }
@@ -183,10 +192,12 @@ extension Engine {
         case .block(let stamp, let requester, let id):
             effects.append(.releaseBlock(item.ticket))
             blockUnwritten(stamp, into: &effects)
-            if let requester {
-                let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
-                effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-            }
+            let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
+            effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
+        case .requeued(let stamp, let batch, let requester, let id):
+            effects.append(.releaseBlock(item.ticket))
+            blockUnwritten(stamp, into: &effects)
+            endRequeue(stamp, batch, requester, id, error, into: &effects)
         case .decision: decisionUnwritten(error, now: now, into: &effects)
         case .batch(_, let requester, _, let id):
             blocksHaltedAtFull(into: &effects)
@@ -195,15 +206,16 @@ extension Engine {
         case .verdict(let batch, let requester, let id): tellVerdict(batch, requester, id, into: &effects)
         case .ingestReply(let requester, let outcome, let id):
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-        case .configuration(let requester, let id, _, let old):
-            internalConfiguration = old
-            effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
+        case .configuration(let new): configurationWritten(new, error, into: &effects)
         case .reply(let requester, let id, _):
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
         case .known(let name): unknown(name, item.ticket, error, into: &effects)
         case .burial(let name): unburied(name, error, into: &effects)
         case .purge: preconditionFailure("a purge needs no room")
         case .roomAgain: roomAgain(into: &effects)
+        case .gap:
+            gapRetry = true
+            retryAtMs = now.monotonicMs + configuration.retryMs
         }
     }
 
@@ -213,6 +225,9 @@ extension Engine {
         decision = nil
         lifecycle = failed.before
         leaseDeadlineMs = failed.leaseDeadlineBefore
+        if let reason = failed.record.facts.discardReason, let count = failed.record.facts.discarded {
+            unrecordedDiscards[reason, default: 0] += count
+        }
         let isClosing = failed.transition != nil && failed.transition?.state != .operating
         if let request = failed.command.request, let requester = failed.command.requester {
             var members: [JSONValue.Member] = []

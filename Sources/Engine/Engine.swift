@@ -8,6 +8,8 @@ public struct Recovered: Hashable, Sendable {
     public var ledger: Ledger
     /// The highest `through` of any record.
     public var recordedThrough: JournalSeq
+    /// What is queued up to here was dropped by a hold.
+    public var discardedThrough: JournalSeq
     /// The last transition, as it was published.
     public var lastState: StateBody
     public var replies: RememberedReplies
@@ -17,13 +19,15 @@ public struct Recovered: Hashable, Sendable {
     public var configuration: JSONValue
 
     public init(
-        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq, lastState: StateBody,
+        lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq,
+        discardedThrough: JournalSeq = .zero, lastState: StateBody,
         replies: RememberedReplies, meter: QueueMeter,
         configuration: JSONValue = .object([])
     ) {
         self.lifecycle = lifecycle
         self.ledger = ledger
         self.recordedThrough = recordedThrough
+        self.discardedThrough = discardedThrough
         self.lastState = lastState
         self.replies = replies
         self.meter = meter
@@ -63,6 +67,8 @@ public struct Engine: Hashable, Sendable {
     public internal(set) var committed: JournalSeq
     /// Events up to here were published on `stream`, or nobody will.
     public internal(set) var published: JournalSeq
+    /// The last event that was gated: until it is published, what comes behind it is read from the journal too.
+    var lastGated: JournalSeq
     var producers: ProducerTable
     /// The same as far as it is on disk: to go back to when the disk is full.
     var writtenProducers: ProducerTable
@@ -70,6 +76,10 @@ public struct Engine: Hashable, Sendable {
     var isHalted = false
     /// The highest `through` of any record: numbers up to here are never given again.
     var recordedThrough: JournalSeq
+    /// What a hold that is on disk has dropped.
+    var discardedThrough: JournalSeq
+    /// A gap in the numbers found no room: it is noted again at `retryAtMs`, and no events are taken before.
+    var gapRetry = false
     /// Ingest that awaited its commit when a kill was read: answered when the kill is on disk, or has come to nothing.
     var repliesAfterKill: [Waiting] = []
     /// Ranges that are no longer delivered. Only this member of the ledger is used while running.
@@ -77,6 +87,8 @@ public struct Engine: Hashable, Sendable {
     /// Bytes of what is committed.
     var meter: QueueMeter
     public internal(set) var uncommittedBytes: UInt64 = 0
+    /// Dead letters are on their way back into the queue: one request at a time.
+    var isRequeueing = false
     /// Jobs that somebody waits for, oldest first.
     var awaiting = TicketQueue()
     var lastTicket = Ticket(0)
@@ -105,7 +117,10 @@ public struct Engine: Hashable, Sendable {
     // MARK: The rest
 
     var replies: RememberedReplies
+    /// As it is on disk.
     var internalConfiguration: JSONValue
+    /// Changes to it, oldest first; the first one is being written.
+    var configurationChanges: [ConfigurationChange] = []
     var stream: StreamState
     var nextHeartbeatMs: Int64
     var unrecordedDiscards: [DiscardReason: UInt64] = [:]
@@ -125,14 +140,18 @@ public struct Engine: Hashable, Sendable {
         lastSeq = ledger.lastSeq
         committed = ledger.lastSeq
         published = lifecycle.closedThrough ?? ledger.lastSeq
+        lastGated = ledger.lastSeq
         producers = ledger.producers
         writtenProducers = ledger.producers
         recordedThrough = max(recovered.recordedThrough, ledger.lastSeq)
+        discardedThrough = recovered.discardedThrough
         discards = ledger
         discards.producers = ProducerTable(limit: 1)
         meter = recovered.meter
         durable = ledger.cursors.mapValues {
-            DurableCollector(cursor: $0, notedCursor: $0, handedThrough: ledger.lastSeq)
+            DurableCollector(
+                cursor: $0, notedCursor: $0,
+                handedThrough: recovered.lifecycle.closedThrough ?? ledger.lastSeq)
         }
         replies = recovered.replies
         internalConfiguration = recovered.configuration

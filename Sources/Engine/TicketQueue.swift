@@ -4,8 +4,10 @@ import Wire
 
 /// What happens once a job is done.
 enum Awaited: Hashable, Sendable {
-    /// A block was committed; without a requester the host made it itself.
-    case block(BlockStamp, Requester?, id: String?)
+    /// A block was committed.
+    case block(BlockStamp, Requester, id: String?)
+    /// A block of dead letters was committed.
+    case requeued(BlockStamp, ProducerBatch, Requester, id: String?)
     /// The decision was written.
     case decision
     /// The events are gone from the disk.
@@ -18,13 +20,16 @@ enum Awaited: Hashable, Sendable {
     case ingestReply(Requester, IngestReply.Outcome, id: String?)
     /// The reply is made now, so that it shows what is on disk by then.
     case reply(Requester, id: String?, [JSONValue.Member])
-    case configuration(Requester, id: String?, new: JSONValue, old: JSONValue)
+    /// The oldest of the changes to the internal configuration, which makes it this.
+    case configuration(JSONValue)
     /// A durable collector's place is kept from now on.
     case known(collector: String)
     /// Rejected events are among the dead letters: the collector's cursor may pass them.
     case burial(collector: String)
     /// Every block that was under way when the disk was full has failed.
     case roomAgain
+    /// Numbers that will never be given are in the journal.
+    case gap
 }
 
 /// Awaited jobs in the order of their tickets.

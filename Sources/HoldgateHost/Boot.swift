@@ -66,7 +66,7 @@ public struct Boot {
             Recovered(
                 lifecycle: start.lifecycle, ledger: log.ledger,
                 recordedThrough: max(recovered.through, start.lastState.through),
-                lastState: start.lastState.body,
+                discardedThrough: recovered.discardedThrough, lastState: start.lastState.body,
                 replies: replies, meter: Self.meter(of: log), configuration: loaded),
             configuration: configuration, run: Self.name(random), now: now)
     }

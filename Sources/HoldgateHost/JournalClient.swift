@@ -119,7 +119,7 @@ final class JournalClient {
         }
     }
 
-    /// The block with these letters is committed by the time this is done.
+    /// The block with these letters is committed.
     func settleRequeue(_ batch: ProducerBatch) {
         let deadLetters = deadLetters
         perform { () throws(JournalError) in

@@ -38,6 +38,8 @@ extension Reactor {
         case .rebind: try rebind()
         case .lookUp(let lookUp, let requester, let reply): answer(lookUp, requester, reply)
         case .requeue(let requester, let id, let seqs): requeue(seqs, requester, id: id)
+        case .endRequeue(let batch, let isTaken):
+            if isTaken { journal.settleRequeue(batch) } else { journal.abandonRequeue(batch) }
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
         case .log(let level, let message, let fields): log.log(level, message, fields)
@@ -217,8 +219,7 @@ extension Reactor {
         let requester = result.requester
         switch result.outcome {
         case .refused(let error):
-            effects.append(
-                .reply(requester, ControlReply(id: result.id, status: engine.status, error: error)))
+            engine.refuseRequeued(requester, id: result.id, error, into: &effects)
         case .lines(let lines, let batch):
             let block = blocks.spare()
             let bytes = Array(lines.map { $0 + "\n" }.joined().utf8)
@@ -227,14 +228,11 @@ extension Reactor {
             } catch {
                 blocks.giveBack(block)
                 journal.abandonRequeue(batch)
-                effects.append(
-                    .reply(requester, ControlReply(id: result.id, status: engine.status, error: error)))
-                return
+                return engine.refuseRequeued(requester, id: result.id, error, into: &effects)
             }
             let admission = engine.admitRequeued(
                 block.summary, batch, from: requester, id: result.id, now: now, into: &effects)
             commit(block, admission)
-            journal.settleRequeue(batch)
         }
     }
 }

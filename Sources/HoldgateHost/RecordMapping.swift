@@ -25,7 +25,8 @@ extension HistoryExtras {
                 RememberedReply(
                     key: $0.key, source: source, fingerprint: $0.fingerprint, reply: $0.reply.text)
             },
-            lease: facts.lease, gatedEvents: facts.gatedEvents, released: facts.releasedThrough,
+            lease: facts.lease, gatedEvents: facts.gatedEvents, discardedThrough: facts.discardedThrough,
+            released: facts.releasedThrough,
             pending: facts.pending, undelivered: facts.undelivered, discarded: facts.discarded,
             inFlight: facts.inFlight.map { inFlight in
                 inFlight.sorted { $0.key < $1.key }.map { InFlightRanges(name: $0.key, ranges: $0.value) }

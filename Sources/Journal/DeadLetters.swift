@@ -160,11 +160,9 @@ public final class DeadLetters: @unchecked Sendable {
             batch: ProducerBatch(producer: Self.producer, run: run, batch: batch), lines: lines)
     }
 
-    /// The batch is committed: its letters are none any more.
+    /// The batch is committed: its letters are none any more. (After a purge there is nothing to settle.)
     public func settle(_ batch: ProducerBatch) throws(JournalError) {
-        guard let intent, intent.batch == batch.batch else {
-            preconditionFailure("only a requeue that was begun is settled")
-        }
+        guard let intent, batch.run == run, intent.batch == batch.batch else { return }
         settleIntent(intent.seqs, batch: intent.batch)
         try payOwed()
     }
@@ -183,8 +181,7 @@ public final class DeadLetters: @unchecked Sendable {
 
     /// The batch was refused and nothing of it is in the journal.
     public func abandon(_ batch: ProducerBatch) {
-        precondition(intent?.batch == batch.batch, "only a requeue that was begun is abandoned")
-        intent = nil
+        if batch.run == run, intent?.batch == batch.batch { intent = nil }
     }
 
     private func settleIntent(_ seqs: [JournalSeq], batch: UInt64) {

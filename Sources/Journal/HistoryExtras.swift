@@ -56,6 +56,8 @@ public struct HistoryExtras: Hashable, Sendable {
     public var lease: Lease?
     /// `gatedEvents`: the policy that a hold names.
     public var gatedEvents: GatedPolicy?
+    /// `discardedThrough`, on a hold with the policy `discard`: it dropped what was queued by then.
+    public var discardedThrough: JournalSeq?
     /// `released`, on a launch's beginning: what earlier launches had let out.
     public var released: JournalSeq?
     /// `pending`: events accepted before, not gated, not yet done by all who must.
@@ -71,12 +73,14 @@ public struct HistoryExtras: Hashable, Sendable {
 
     public init(
         remembered: RememberedReply? = nil, lease: Lease? = nil, gatedEvents: GatedPolicy? = nil,
+        discardedThrough: JournalSeq? = nil,
         released: JournalSeq? = nil, pending: UInt64? = nil, undelivered: UInt64? = nil,
         discarded: UInt64? = nil, inFlight: [InFlightRanges]? = nil, collector: String? = nil
     ) {
         self.remembered = remembered
         self.lease = lease
         self.gatedEvents = gatedEvents
+        self.discardedThrough = discardedThrough
         self.released = released
         self.pending = pending
         self.undelivered = undelivered
@@ -96,6 +100,7 @@ public struct HistoryExtras: Hashable, Sendable {
         add("leaseMs", lease.map { .int($0.durationMs) })
         add("leaseSetAt", lease.map { .string(RFC3339.format($0.setAtWallMs)) })
         add("gatedEvents", gatedEvents.map { .string($0.rawValue) })
+        add("discardedThrough", discardedThrough.map { Self.number($0.raw) })
         add("released", released.map { Self.number($0.raw) })
         add("discarded", discarded.map(Self.number))
         add("inFlight", inFlight.map(Self.value(of:)))
@@ -114,6 +119,7 @@ public struct HistoryExtras: Hashable, Sendable {
         self.init(
             pending: try fields.uint("pending"), undelivered: try fields.uint("undelivered"),
             discarded: try fields.uint("discarded"), collector: try fields.string("collector"))
+        discardedThrough = try fields.uint("discardedThrough").map { JournalSeq($0) }
         released = try fields.uint("released").map { JournalSeq($0) }
         if let durationMs = try fields.int("leaseMs") {
             let setAt = try fields.need("leaseSetAt", fields.string)

@@ -15,6 +15,7 @@ extension Log {
         } catch {
             guard error == .full else { throw error }
         }
+        ledger.dropDiscards(through: min(doneThrough, ledger.doneThrough))
         let slot = try takeFree()
         do {
             try begin(in: slot, ledger: ledger, keeping: live)

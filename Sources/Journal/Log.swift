@@ -110,8 +110,12 @@ public final class Log {
     /// The reserve's last part, kept for a kill.
     var purgeReserveBytes: UInt64 { 128 }
 
-    /// A commit must not take more, as `cost(of:)` counts. At least half of it goes to lines of 12 bytes or more.
+    /// A commit must not take more, as `cost(of:)` counts, 64 bytes aside.
     public var maxCommitBytes: Int { configuration.segmentBytes / 2 }
+
+    /// Bytes of lines that a block may always have: its table takes 12 bytes a line, and an event with all that
+    /// CloudEvents require has more than 48. The names of producer and run may have 1 KiB each.
+    public var maxBlockBytes: Int { maxCommitBytes / 4 * 3 - min(4096, maxCommitBytes / 8) }
 
     /// Bytes that a record takes in a commit, at most; a commit takes 64 more.
     public static func cost(of record: LogRecord) -> Int {

@@ -19,6 +19,9 @@ public struct RecoveredHistory: Hashable, Sendable {
     /// The last event that the newest record knows of.
     public private(set) var through: JournalSeq = .zero
 
+    /// A hold has dropped what was queued up to here; the journal may not know of it yet.
+    public private(set) var discardedThrough: JournalSeq = .zero
+
     private var memory = ReplyMemory()
 
     public init() {}
@@ -61,7 +64,7 @@ public struct RecoveredHistory: Hashable, Sendable {
         }
         try settle(draft, extras)
         if let remembered = extras.remembered { memory.add(remembered) }
-        through = max(through, draft.through)
+        through = max(through, draft.through, extras.discardedThrough ?? .zero)
         head = record.head
     }
 
@@ -133,6 +136,7 @@ public struct RecoveredHistory: Hashable, Sendable {
                 throw FormatFault("only a hold names `gatedEvents`")
             }
             lifecycle?.setHoldPolicy(policy)
+            discardedThrough = max(discardedThrough, extras.discardedThrough ?? .zero)
         }
     }
 }

@@ -35,6 +35,8 @@ public struct Ledger: Hashable, Sendable {
             cursors[collector] = nil
             dropPassedDiscards()
         case .discarded(let range, _):
+            // Its numbers are taken, whether their blocks were written or not.
+            lastSeq = max(lastSeq, range.last)
             addDiscard(range)
             dropPassedDiscards()
         case .head(let head):
@@ -69,9 +71,15 @@ public struct Ledger: Hashable, Sendable {
         discarded = discarded.compactMap { SeqRange(first: $0.first, through: min($0.last, seq)) }
     }
 
+    /// Forgets ranges that nobody reads again. (Without collectors that is not for the ledger to say: the gate may
+    /// not have let out yet what lies around them.)
     private mutating func dropPassedDiscards() {
-        guard let first = discarded.first, first.last <= doneThrough else { return }
-        let done = doneThrough
+        if let done = cursors.values.min() { dropDiscards(through: done) }
+    }
+
+    /// Forgets ranges at or before `done`.
+    public mutating func dropDiscards(through done: JournalSeq) {
+        guard let first = discarded.first, first.last <= done else { return }
         discarded.removeAll { $0.last <= done }
     }
 }

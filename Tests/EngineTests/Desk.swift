@@ -58,6 +58,7 @@ struct Desk: Hashable {
     var stops: [Bool] = []
     var rebinds = 0
     var requeues: [[UInt64]] = []
+    var endedRequeues: [Bool] = []
     private var lastRequester: UInt64 = 0
 
     var now: Now { Now(monotonicMs: nowMs, wallMs: nowMs + wallAheadMs) }
@@ -187,6 +188,14 @@ struct Desk: Hashable {
         act { $0.persisted(through: item.ticket, now: $1, into: &$2) }
     }
 
+    /// The disk works until its oldest job is such a one.
+    mutating func disk(until isWanted: (Job) -> Bool) {
+        while let first = jobs.first, !isWanted(first.job) { diskStep() }
+    }
+
+    /// The disk works until the oldest block is its oldest job.
+    mutating func diskUntilBlock() { disk { if case .block = $0 { true } else { false } } }
+
     /// The disk has no room for its oldest job.
     mutating func diskFull() {
         let item = jobs.removeFirst()
@@ -225,6 +234,7 @@ struct Desk: Hashable {
             Recovered(
                 lifecycle: engine.shown, ledger: ledger,
                 recordedThrough: records.map(\.through).max() ?? .zero,
+                discardedThrough: records.compactMap(\.facts.discardedThrough).max() ?? .zero,
                 lastState: engine.stream.lastState.body, replies: engine.replies,
                 meter: QueueMeter(startBytes: 0),
                 configuration: engine.internalConfiguration),
@@ -251,6 +261,7 @@ struct Desk: Hashable {
         case .rebind: rebinds += 1
         case .lookUp(_, let requester, let reply): replies[requester] = reply
         case .requeue(_, _, let seqs): requeues.append(seqs)
+        case .endRequeue(_, let isTaken): endedRequeues.append(isTaken)
         case .stop(let restart): stops.append(restart)
         case .log(_, let message, _): logs.append(message)
         }

@@ -130,28 +130,28 @@ private struct WorkerHarness {
         harness.submitBlock(1, batch: batch(number + 1))
         harness.submit(.entry(.batch(batch(1, "q"))))
         harness.submit(.history(WorkerHarness.draft(1)))
-        harness.submit(.purge)
         harness.submit(.entry(.done(collector: "c", through: written.lastSeq)))
         let last = written.lastSeq.raw
         let ticket = harness.ticket
         #expect(
             harness.turns() == [
-                .full(ticket - 4, withBlock: true), .full(ticket - 3, withBlock: false),
-                .done(ticket - 3, last: last, head: nil, blocks: 0),
-                .full(ticket - 2, withBlock: false), .done(ticket - 2, last: last, head: nil, blocks: 0),
-                .full(ticket - 1, withBlock: false), .done(ticket - 1, last: last, head: nil, blocks: 0),
-                .done(ticket, last: last, head: nil, blocks: 0),
+                .full(ticket - 3, withBlock: true), .full(ticket - 2, withBlock: false),
+                .done(ticket - 2, last: last, head: nil, blocks: 0),
+                // Closing the gate must not wait for anybody.
+                .done(ticket, last: last, head: 1, blocks: 0),
             ])
         var expected = written
+        expected.apply(.head(HistoryHead(n: 1, hash: "h1")))
         expected.apply(.done(collector: "c", through: written.lastSeq))
         #expect(harness.log.log.ledger == expected)
         harness.submit(.resume)
+        harness.log.storage.capacityBytes = .max
         harness.log.ledger = harness.log.log.ledger
         harness.submitBlock(6, lineBytes: 60, batch: batch(number))
         #expect(
             harness.turns() == [
-                .done(ticket + 1, last: last, head: nil, blocks: 0),
-                .done(ticket + 2, last: last + 6, head: nil, blocks: 1),
+                .done(ticket + 1, last: last, head: 1, blocks: 0),
+                .done(ticket + 2, last: last + 6, head: 1, blocks: 1),
             ])
     }
 

@@ -45,6 +45,11 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         page: (_ name: String, _ page: Int) -> DiskState.PageFate, change: (_ index: Int) -> Bool
     ) {
         disk.crash(page: page, change: change)
+        restart()
+    }
+
+    /// The process dies and the machine goes on: the cache stays, what is not synced in it stays so.
+    public func restart() {
         isDead = false
         faults = [:]
         calls = []
@@ -193,8 +198,8 @@ final class FaultyFile: StorageFile {
         if fault == .full { bytes.removeLast((bytes.count + 1) / 2) }
         if growth > 0 && growth > room { bytes.removeLast(min(bytes.count, growth - max(0, room))) }
         storage.disk.write(bytes, to: id, at: Int(offset))
-        if isFull { throw FaultyStorage.full(name) }
         if fault == .powerLoss { throw storage.die(name) }
+        if isFull { throw FaultyStorage.full(name) }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError) -> Int {
