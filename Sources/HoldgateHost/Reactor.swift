@@ -59,6 +59,10 @@ final class Reactor: @unchecked Sendable {
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
+    /// What the journal was told last.
+    private var doneThrough = JournalSeq.zero
+    /// When delivered events that are old enough are overwritten next.
+    private var eraseAtMs: Int64
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -70,6 +74,7 @@ final class Reactor: @unchecked Sendable {
     /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
     static let maxUncommittedBytes: UInt64 = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let eraseIntervalMs: Int64 = 60_000
 
     init(
         configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
@@ -85,6 +90,7 @@ final class Reactor: @unchecked Sendable {
         self.inbox = inbox
         self.reader = reader
         self.historyReader = historyReader
+        eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
         message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
         parser = JSONParser()
@@ -124,7 +130,16 @@ final class Reactor: @unchecked Sendable {
             try handOver()
             try publishReleased()
         }
+        retain()
         finishStopping()
+    }
+
+    /// Tells the journal what nobody needs any more: segments before it are used again.
+    private func retain() {
+        let done = engine.doneThrough
+        guard done != doneThrough else { return }
+        doneThrough = done
+        journal.setDoneThrough(done)
     }
 
     private var timeoutMs: Int {
@@ -152,6 +167,11 @@ final class Reactor: @unchecked Sendable {
     private func tick() {
         let time = now
         engine.retryBlocked()
+        if eraseAtMs <= time.monotonicMs {
+            eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
+            erase()
+            log.flush()
+        }
         guard engine.nextTickMs <= time.monotonicMs else { return }
         engine.tick(now: time, into: &effects)
         perform()
