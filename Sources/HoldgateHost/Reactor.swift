@@ -114,7 +114,8 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
         let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
         sockets.watchIngest(reads)
@@ -127,6 +128,7 @@ final class Reactor: @unchecked Sendable {
             if reads { try readIngest() }
             try readPlugin()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
         }
