@@ -153,8 +153,11 @@ enum RecordCodec {
 extension LaunchID {
     /// The 128 bits of the name.
     var halves: (high: UInt64, low: UInt64) {
-        guard let high = UInt64(raw.prefix(16), radix: 16), let low = UInt64(raw.suffix(16), radix: 16) else {
-            preconditionFailure("a launch's name is 32 hexadecimal digits")
+        // Digit by digit: it is asked of each block.
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for digit in raw.utf8 {
+            high = high << 4 | low >> 60
+            low = low << 4 | UInt64(digit <= UInt8(ascii: "9") ? digit - 48 : digit - 87)
         }
         return (high, low)
     }
