@@ -52,6 +52,7 @@ extension Reactor {
                 into: &effects)
         } else {
             engine.notHanded(grant, untilAck: false)
+            return 0
         }
         return readBuffer.count
     }

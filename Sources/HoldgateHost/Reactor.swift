@@ -63,6 +63,8 @@ final class Reactor: @unchecked Sendable {
     private var doneThrough = JournalSeq.zero
     /// When delivered events that are old enough are overwritten next.
     private var eraseAtMs: Int64
+    /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
+    private var retryBlockedAtMs: Int64 = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -74,6 +76,7 @@ final class Reactor: @unchecked Sendable {
     /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
     static let maxUncommittedBytes: UInt64 = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
 
     init(
@@ -144,8 +147,9 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = engine.nextTickMs - Clock.monotonicMs()
-        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+        var due = engine.nextTickMs
+        if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
+        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
 
     private func takeNotes() {
@@ -166,7 +170,10 @@ final class Reactor: @unchecked Sendable {
 
     private func tick() {
         let time = now
-        engine.retryBlocked()
+        if engine.isBlockedBySocket, retryBlockedAtMs <= time.monotonicMs {
+            retryBlockedAtMs = time.monotonicMs + Self.retryBlockedMs
+            engine.retryBlocked()
+        }
         if eraseAtMs <= time.monotonicMs {
             eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
             erase()
