@@ -189,10 +189,10 @@ extension Engine {
         checkDrain(now: now, into: &effects)
     }
 
-    /// Nobody reads again what lies at or before `doneThrough`.
+    /// Nobody reads again what lies at or before `doneThrough`, nor what was discarded right behind it.
     mutating func forgetDone() {
         let done = doneThrough
-        meter.drop(through: done)
+        meter.drop(through: min(lastDone(from: done), lastDone(from: published)))
         guard let first = discards.discarded.first, first.last <= done else { return }
         // A passing collector may still be behind.
         let behind = attachments.values.compactMap(\.window?.sentThrough).min() ?? done

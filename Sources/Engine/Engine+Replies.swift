@@ -20,7 +20,7 @@ extension Engine {
             waiters.append(
                 HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs, members: members))
+                    deadlineMs: command.readAt.monotonicMs + waitMs, members: members))
             return
         }
         effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
@@ -42,7 +42,7 @@ extension Engine {
             if shown.state == .holdRequested, shown.seq == entry.status.seq {
                 return HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs, members: replayed)
+                    deadlineMs: command.readAt.monotonicMs + waitMs, members: replayed)
             }
             if shown.state == .onHold, shown.seq == entry.status.seq.next {
                 let reply = ControlReply(id: request.id, status: status, members: settled(replayed))

@@ -40,7 +40,7 @@ final class Reactor: @unchecked Sendable {
     var engine: Engine
     let journal: JournalClient
     let inbox: Inbox<Note>
-    let reader: LogReader
+    let grants: GrantReader
     let historyReader: HistoryReader
 
     var envelopes = Envelopes()
@@ -51,10 +51,7 @@ final class Reactor: @unchecked Sendable {
     let message: InboundMessage
     let parser: JSONParser
     let scanner: EventScanner
-    let readBuffer = ReadBuffer(capacity: 1 << 20)
-    let lines = LineBlock()
     var writer = JSONWriter()
-    var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
     var subscriptions = Subscriptions()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
@@ -91,7 +88,7 @@ final class Reactor: @unchecked Sendable {
         self.engine = engine
         self.journal = journal
         self.inbox = inbox
-        self.reader = reader
+        grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits

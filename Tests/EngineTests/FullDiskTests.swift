@@ -56,9 +56,12 @@ import Wire
     @Test func aHoldIsNoKill() {
         var (desk, _) = closedInMemory(.kill)
         #expect(desk.ask(.holdOperation(waitMs: nil, gatedEvents: nil))?.brief == "holdRequested 2")
-        #expect(desk.emit()?.brief == "overloaded")
+        let block = desk.sendBlock()
+        desk.disk()
+        #expect(desk.ingestReplies[block] == nil)
         desk.pass(1000)
         desk.disk()
+        #expect(desk.ingestReplies[block]?.brief == "notOperating")
         #expect(desk.states.last == .killed)
         #expect(desk.emit()?.brief == "notOperating")
     }
