@@ -104,6 +104,9 @@ extension Engine {
         skip(grant.peer, through: through)
     }
 
+    /// Some collector's queue was full.
+    public var isBlockedBySocket: Bool { !blockedBySocket.isEmpty }
+
     /// The sockets may take more again.
     public mutating func retryBlocked() {
         for peer in blockedBySocket { attachments[peer]?.window?.isBlocked = false }

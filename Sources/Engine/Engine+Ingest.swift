@@ -16,7 +16,9 @@ extension Engine {
         _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
-        if gate == .dead, shown.state != .killed, repliesAfterKill.count < Self.awaitingKillLimit {
+        if gate == .dead, shown.state != .killed, unwritten == nil,
+            repliesAfterKill.count < Self.awaitingKillLimit
+        {
             // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
             repliesAfterKill.append(Waiting(stamp: nil, requester: requester, id: header.id))
             return .settled

@@ -27,7 +27,7 @@ struct LogLine {
     }
 
     private var time: String {
-        RFC3339.format(min(max(wallMs, RFC3339.range.lowerBound), RFC3339.range.upperBound))
+        Timestamp.text(ms: wallMs)
     }
 
     private func writeText(_ line: inout String) {

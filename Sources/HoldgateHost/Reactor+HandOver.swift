@@ -27,6 +27,7 @@ extension Reactor {
                     into: &effects)
             } else {
                 engine.notHanded(grant, untilAck: false)
+                return 0
             }
         case .nothing(let through):
             engine.handed(grant, through: through, ranges: [], bytes: 0, now: now, into: &effects)

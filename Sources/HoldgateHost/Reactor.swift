@@ -56,6 +56,12 @@ final class Reactor: @unchecked Sendable {
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
+    /// What the journal was told last.
+    private var doneThrough = JournalSeq.zero
+    /// When delivered events that are old enough are overwritten next.
+    private var eraseAtMs: Int64
+    /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
+    private var retryBlockedAtMs: Int64 = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -64,9 +70,11 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
-    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
-    static let maxUncommittedBytes: UInt64 = 64 << 20
+    /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxHeldBytes = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let retryBlockedMs: Int64 = 20
+    static let eraseIntervalMs: Int64 = 60_000
 
     init(
         configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
@@ -82,6 +90,7 @@ final class Reactor: @unchecked Sendable {
         self.inbox = inbox
         grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
+        eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
         message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
         parser = JSONParser()
@@ -105,9 +114,10 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
-        let reads = stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
+        let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
         sockets.watchIngest(reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
@@ -118,17 +128,27 @@ final class Reactor: @unchecked Sendable {
             if reads { try readIngest() }
             try readPlugin()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
-            journal.setDoneThrough(engine.doneThrough)
         }
+        retain()
         finishStopping()
+    }
+
+    /// Tells the journal what nobody needs any more: segments before it are used again.
+    private func retain() {
+        let done = engine.doneThrough
+        guard done != doneThrough else { return }
+        doneThrough = done
+        journal.setDoneThrough(done)
     }
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = engine.nextTickMs - Clock.monotonicMs()
-        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+        var due = engine.nextTickMs
+        if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
+        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
 
     private func takeNotes() {
@@ -149,7 +169,15 @@ final class Reactor: @unchecked Sendable {
 
     private func tick() {
         let time = now
-        engine.retryBlocked()
+        if engine.isBlockedBySocket, retryBlockedAtMs <= time.monotonicMs {
+            retryBlockedAtMs = time.monotonicMs + Self.retryBlockedMs
+            engine.retryBlocked()
+        }
+        if eraseAtMs <= time.monotonicMs {
+            eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
+            erase()
+            log.flush()
+        }
         guard engine.nextTickMs <= time.monotonicMs else { return }
         engine.tick(now: time, into: &effects)
         perform()

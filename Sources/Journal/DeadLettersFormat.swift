@@ -1,6 +1,5 @@
 import Ledger
 import Lifecycle
-import Platform
 import Wire
 
 /// An event that a collector will never take.
@@ -56,7 +55,8 @@ enum DeadLetterLine: Hashable {
                 [
                     .init("seq", .uint(letter.seq.raw)), .init("collector", .string(letter.collector)),
                     .init("reason", .string(letter.reason)),
-                    .init("time", .string(RFC3339.format(letter.wallMs))), .init("event", .raw(letter.event)),
+                    .init("time", .string(Timestamp.text(ms: letter.wallMs))),
+                    .init("event", .raw(letter.event)),
                 ]
             case .requeue(let seqs, let batch):
                 [.init("requeue", .array(seqs.map { .uint($0.raw) })), .init("batch", .uint(batch))]
@@ -85,7 +85,7 @@ enum DeadLetterLine: Hashable {
     private static func letter(
         _ fields: JSONFields, _ bytes: UnsafeRawBufferPointer
     ) throws(FormatFault) -> DeadLetter {
-        guard let wallMs = RFC3339.parse(try fields.need("time", fields.string)) else {
+        guard let wallMs = Timestamp.parse(try fields.need("time", fields.string)) else {
             throw FormatFault("`time` is no time")
         }
         // The event as its bytes stand there: written again, its numbers might look different.

@@ -1,6 +1,5 @@
 import Ledger
 import Lifecycle
-import Platform
 import Wire
 
 /// The commands of records that are not transitions and not no-ops of a lifecycle command.
@@ -98,7 +97,7 @@ public struct HistoryExtras: Hashable, Sendable {
         add("pending", pending.map(Self.number))
         add("undelivered", undelivered.map(Self.number))
         add("leaseMs", lease.map { .int($0.durationMs) })
-        add("leaseSetAt", lease.map { .string(RFC3339.format($0.setAtWallMs)) })
+        add("leaseSetAt", lease.map { .string(Timestamp.text(ms: $0.setAtWallMs)) })
         add("gatedEvents", gatedEvents.map { .string($0.rawValue) })
         add("discardedThrough", discardedThrough.map { Self.number($0.raw) })
         add("released", released.map { Self.number($0.raw) })
@@ -123,7 +122,7 @@ public struct HistoryExtras: Hashable, Sendable {
         released = try fields.uint("released").map { JournalSeq($0) }
         if let durationMs = try fields.int("leaseMs") {
             let setAt = try fields.need("leaseSetAt", fields.string)
-            guard durationMs > 0, let wallMs = RFC3339.parse(setAt) else {
+            guard durationMs > 0, let wallMs = Timestamp.parse(setAt) else {
                 throw FormatFault("`leaseMs` or `leaseSetAt` is no lease")
             }
             lease = Lease(durationMs: durationMs, setAtWallMs: wallMs)

@@ -1,6 +1,5 @@
 import Ledger
 import Lifecycle
-import Platform
 import Wire
 
 /// The history's bytes: how a line is written, and what makes one verify.
@@ -53,7 +52,7 @@ enum HistoryFormat {
 
     static func line(_ draft: HistoryDraft, n: UInt64, prev: String) -> Sealed {
         var members: [JSONValue.Member] = [
-            .init("n", .uint(n)), .init("time", .string(RFC3339.format(draft.wallMs))),
+            .init("n", .uint(n)), .init("time", .string(Timestamp.text(ms: draft.wallMs))),
             .init("launch", .string(draft.launch.raw)), .init("gate", .array(draft.gate.map { .string($0) })),
             .init("seq", .uint(draft.seq.raw)), .init("state", .string(draft.state.rawValue)),
             .init("previous", draft.previous.map { .string($0.rawValue) } ?? .null),
@@ -114,7 +113,7 @@ enum HistoryFormat {
     ]
 
     private static func record(_ fields: JSONFields, hash: String) throws(FormatFault) -> HistoryRecord {
-        guard let wallMs = RFC3339.parse(try fields.need("time", fields.string)) else {
+        guard let wallMs = Timestamp.parse(try fields.need("time", fields.string)) else {
             throw FormatFault("`time` is no time")
         }
         guard let launch = LaunchID(try fields.need("launch", fields.string)) else {

@@ -135,3 +135,16 @@ def test_the_history_verifies_with_what_every_system_has(operating):
         done'''
     result = subprocess.run(["bash", "-c", script, "-", str(history)], capture_output=True, text=True)
     assert result.returncode == 0 and result.stdout.split() == 5 * ["ok"], result   # header and four records
+
+
+def test_delivered_bytes_are_overwritten_after_their_time(hosts):
+    host = hosts("--operating", eraseAfterMs=1000)
+    collector = host.collector()
+    host.accept([event(1, data="MARKER-OLD")])
+    collector.events(1)
+    collector.ack(1)
+    segments = sorted(host.dir.glob("segment-*"))
+    holdgate.wait_until(
+        lambda: not any(b"MARKER-OLD" in path.read_bytes() for path in segments), "the delivered event is overwritten")
+    host.restart()
+    assert host.ready["state"] == "operating"

@@ -195,7 +195,7 @@ import Testing
             (#"{"type":"hello","name":"a","version":"1","collect":{"durable":1}}"#, .invalidMessage),
             (#"{"type":"hello","name":"a","version":"1","services":[""]}"#, .invalidMessage),
             (#"{"type":"ack"}"#, .invalidMessage), (#"{"type":"ack","through":-1}"#, .invalidMessage),
-            (#"{"type":"ack","through":5,"rejects":[[6,"r"]]}"#, .invalidMessage),
+            (#"{"type":"ack","through":5,"rejects":[[6,"r"]]}"#, .invalidArgument),
             (#"{"type":"ack","through":5,"rejects":[[0,"r"]]}"#, .invalidMessage),
             (#"{"type":"ack","through":5,"rejects":[[1]]}"#, .invalidMessage),
             (#"{"type":"ack","through":5,"rejects":[[1,2]]}"#, .invalidMessage),
