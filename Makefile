@@ -14,7 +14,7 @@ SEEDS ?= 200000
 
 SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
 
-.PHONY: run test test-long build deps format lint test-asan test-tsan bench
+.PHONY: run test test-long build deps format lint test-asan test-tsan mutants bench
 
 ## Installs what is missing (Debian); silent when nothing is.
 deps:
@@ -33,6 +33,7 @@ test: deps lint
 	swift build -c release
 	swift build --build-tests
 	swift test --skip-build --quiet
+	.build/release/simulate
 	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
 
 test-long: export HOLDGATE_TEST_ROUNDS := $(ROUNDS)
@@ -53,6 +54,10 @@ test-asan: deps
 test-tsan: deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
+
+## Ten ways to break the code, each of which some test must notice.
+mutants: deps
+	$(PYTHON) Tests/Mutants/mutants.py
 
 ## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
 bench: build

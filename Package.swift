@@ -70,7 +70,9 @@ let package = Package(
         .executableTarget(
             name: "simulate", dependencies: ["Simulation", "Platform"], path: "Tests/Simulate",
             swiftSettings: strict),
-        .testTarget(name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation", "Simulator", "HoldgateHost"],
+            swiftSettings: strict),
         .testTarget(
             name: "JournalTests",
             dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],

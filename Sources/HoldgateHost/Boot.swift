@@ -53,6 +53,7 @@ public struct Boot {
             throw StartError(Self.explain(error))
         }
         let start = try Self.lifecycle(recovered, log, history, options, now, random)
+        let meter = configuration.gatedMaxAgeMs > 0 ? try Self.exactMeter(of: log) : Self.meter(of: log)
         let replies: RememberedReplies
         do throws(WireError) {
             replies = try RememberedReplies(
@@ -67,7 +68,7 @@ public struct Boot {
                 lifecycle: start.lifecycle, ledger: log.ledger,
                 recordedThrough: max(recovered.through, start.lastState.through),
                 discardedThrough: recovered.discardedThrough, lastState: start.lastState.body,
-                replies: replies, meter: Self.meter(of: log), configuration: loaded),
+                replies: replies, meter: meter, configuration: loaded),
             configuration: configuration, run: Self.name(random), now: now)
     }
 
@@ -127,6 +128,30 @@ public struct Boot {
             state: transition.state, previous: nil, command: transition.cause.rawValue, reason: record.reason,
             wallMs: transition.wallMs, pending: 0)
         return Start(lifecycle: lifecycle, lastState: Start.State(body: body, through: lastSeq), isNew: true)
+    }
+
+    /// Block by block: what is to be aged out needs times that are exact.
+    private static func exactMeter(of log: Log) throws(StartError) -> QueueMeter {
+        guard let first = log.segments.first else { return QueueMeter(startBytes: log.ledger.keptBytes) }
+        var meter = QueueMeter(startBytes: first.keptBytesBefore)
+        let reader = log.reader()
+        let buffer = ReadBuffer()
+        var next = first.firstSeq
+        while true {
+            let slices: [BlockSlice]
+            do throws(LogReadError) {
+                slices = try reader.read(
+                    from: next, through: log.ledger.lastSeq, budgetBytes: 1 << 20, into: buffer)
+            } catch {
+                throw StartError("the journal could not be read: \(error)")
+            }
+            guard let last = slices.last else { return meter }
+            for slice in slices {
+                let bytes = slice.stamp.kept ? UInt64(slice.stamp.byteCount) : 0
+                meter.add(last: slice.stamp.range.last, bytes: bytes, arrivalMs: slice.stamp.arrivalMs)
+            }
+            next = last.stamp.range.last.next
+        }
     }
 
     /// One bucket a segment.

@@ -193,7 +193,9 @@ import Wire
         _ = desk.emit(2)
         desk.handOver()
         _ = desk.send(.kill)
+        let before = desk.engine.durable
         desk.ack(2)
+        #expect(desk.engine.durable == before)
         desk.disk()
         #expect(desk.records.last?.facts.inFlight == ["c": [SeqRange(first: JournalSeq(1), count: 2)]])
         #expect(desk.records.last?.facts.discarded == 2)
