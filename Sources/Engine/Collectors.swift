@@ -83,6 +83,8 @@ struct Attachment: Hashable, Sendable {
     var lastHeardMs: Int64
     /// Three heartbeats went by without a word.
     var isSilent = false
+    /// When it last got a callback request, in turns.
+    var lastRequest: UInt64 = 0
     /// Nil: it takes no events.
     var window: Window?
 

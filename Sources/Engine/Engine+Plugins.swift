@@ -21,9 +21,7 @@ extension Engine {
             acknowledge(peer, through: through, rejects, now: now, into: &effects)
         case .heartbeat: break
         case .bye: detach(peer, change: .detached, reason: "bye", into: &effects)
-        case .result:
-            effects.append(
-                .send(peer, .error(WireError(.invalidMessage, "a result for a request that was never sent"))))
+        case .result(let number, let result): take(result, for: number, from: peer, into: &effects)
         }
     }
 
@@ -74,6 +72,9 @@ extension Engine {
             peer: peer, name: hello.name, version: hello.version, services: hello.services,
             sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
+        rememberServices(hello.services)
+        // A process that says hello again has forgotten what it was asked.
+        if !isNew { abandonRequests(of: peer, into: &effects) }
         if isNew { report(hello.name, .attached, nil, into: &effects) }
         if let collect = hello.collect, collect.durable, lifecycle.state != .killed,
             durable[hello.name] == nil
@@ -166,6 +167,7 @@ extension Engine {
         _ peer: PeerID, change: PluginBody.Change?, reason: String?, into effects: inout [Effect]
     ) {
         guard let attachment = attachments.removeValue(forKey: peer) else { return }
+        abandonRequests(of: peer, into: &effects)
         if let change { report(attachment.name, change, reason, into: &effects) }
     }
 
@@ -191,6 +193,7 @@ extension Engine {
                 now.monotonicMs - attachment.lastHeardMs > 3 * configuration.heartbeatMs
             else { continue }
             attachments[peer]?.isSilent = true
+            abandonRequests(of: peer, into: &effects)
             report(attachment.name, .silent, "nothing heard for three heartbeats", into: &effects)
         }
         flushCursors(into: &effects)

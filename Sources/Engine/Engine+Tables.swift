@@ -86,6 +86,7 @@ extension Engine {
             ("blocksRefused", statistics.blocksRefused), ("bytesAccepted", statistics.bytesAccepted),
             ("deliveries", statistics.deliveries), ("acks", statistics.acks),
             ("transitions", statistics.transitions), ("requests", statistics.requests),
+            ("requestsInFlight", UInt64(requests.count)), ("resultsDropped", statistics.resultsDropped),
             ("invalidMessages", statistics.invalidMessages), ("storageFull", statistics.storageFull),
             ("lastSeq", committed.raw), ("publishedSeq", published.raw), ("queuedBytes", queuedBytes),
             ("queuedEvents", queuedEvents), ("plugins", UInt64(attachments.count)),

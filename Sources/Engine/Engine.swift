@@ -107,6 +107,16 @@ public struct Engine: Hashable, Sendable {
     /// Where the next round of deliveries begins, so that no collector is served ahead of the others for ever.
     var deliveryTurn = 0
 
+    // MARK: Callbacks
+
+    var requests = RequestTable()
+    /// Requests that were read while a closing was being written.
+    var undecided: [UndecidedRequest] = []
+    var requestTurn: UInt64 = 0
+    /// Services that somebody provided since the process began.
+    var servicesSeen: Set<String> = []
+    var apps: AppTable
+
     // MARK: The hold
 
     var drain: Drain?
@@ -154,6 +164,8 @@ public struct Engine: Hashable, Sendable {
                 handedThrough: recovered.lifecycle.closedThrough ?? ledger.lastSeq)
         }
         replies = recovered.replies
+        apps = ledger.apps
+        if lifecycle.state.isOperating { apps.settle() }
         internalConfiguration = recovered.configuration
         stream = StreamState(
             lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0),

@@ -63,7 +63,8 @@ struct CollectorCore: Hashable, Sendable {
         case (.attached, .deliver(let header)): effects.append(.deliver(header))
         case (_, .state(let body, let seq, let launch)):
             effects.append(.state(body, seq: seq, launch: launch))
-        case (_, .heartbeat): break
+        // A collector offers no services, and has no use for apps' phases.
+        case (_, .request), (_, .app), (_, .heartbeat): break
         case (_, .goodbye):
             phase = .greeting(sinceMs: now)
             effects.append(.reconnect)

@@ -94,7 +94,7 @@ public final class Host: Sendable {
                 case .log(let level, let message, let fields): log.log(level, message, fields)
                 case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind,
                     .lookUp,
-                    .requeue, .endRequeue, .stop:
+                    .requeue, .endRequeue, .supervise, .stop:
                     break  // Nobody is there to hear of it.
                 }
             }

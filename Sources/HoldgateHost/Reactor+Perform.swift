@@ -40,6 +40,8 @@ extension Reactor {
         case .requeue(let requester, let id, let seqs): requeue(seqs, requester, id: id)
         case .endRequeue(let batch, let isTaken):
             if isTaken { journal.settleRequeue(batch) } else { journal.abandonRequeue(batch) }
+        case .supervise(let requester, let reply, let name, let action):
+            supervise(name, action, requester, reply)
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
         case .log(let level, let message, let fields): log.log(level, message, fields)

@@ -12,6 +12,7 @@ public struct Ledger: Hashable, Sendable {
     /// Ranges that are no longer delivered, in order, without overlap, beyond the lowest cursor.
     public private(set) var discarded: [SeqRange] = []
     public var head: HistoryHead?
+    public var apps = AppTable()
 
     public init(producerLimit: Int) {
         producers = ProducerTable(limit: producerLimit)
@@ -41,6 +42,8 @@ public struct Ledger: Hashable, Sendable {
             dropPassedDiscards()
         case .head(let head):
             self.head = head
+        case .app(let report):
+            apps.take(report)
         }
     }
 

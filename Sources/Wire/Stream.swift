@@ -93,3 +93,16 @@ public struct PluginBody: Hashable, Sendable {
         self.reason = reason
     }
 }
+
+/// The body of an `app.<phase>` message: an app came to the foreground, or left it.
+public struct AppBody: Hashable, Sendable {
+    public var app: String
+    public var phase: AppPhase
+    /// When it was reported, in milliseconds since 1970 (UTC).
+    public var wallMs: Int64
+    public init(app: String, phase: AppPhase, wallMs: Int64) {
+        self.app = app
+        self.phase = phase
+        self.wallMs = wallMs
+    }
+}

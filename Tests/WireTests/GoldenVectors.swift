@@ -52,6 +52,21 @@ enum Golden {
         (.init(.deadLetters(after: 9, limit: 1)), #"{"v":1,"command":"deadLetters","after":9,"limit":1}"#),
         (.init(.requeue(seqs: [1, .max])), #"{"v":1,"command":"requeue","seqs":[1,18446744073709551615]}"#),
         (.init(.stats, source: "", reason: ""), #"{"v":1,"command":"stats","source":"","reason":""}"#),
+        (
+            .init(
+                .request(
+                    service: "emailPermission.get", arguments: .object([.init("a", .int(1))]), timeoutMs: 5000
+                )),
+            #"{"v":1,"command":"request","service":"emailPermission.get","arguments":{"a":1},"timeoutMs":5000}"#
+        ),
+        (
+            .init(.plugin(name: "geofence", .restart)),
+            #"{"v":1,"command":"plugin","name":"geofence","action":"restart"}"#
+        ),
+        (
+            .init(.appLifecycle(app: "shop", .background)),
+            #"{"v":1,"command":"appLifecycle","app":"shop","phase":"background"}"#
+        ),
     ]
 
     static let replies: [(ControlReply, String)] = [
@@ -140,8 +155,14 @@ enum Golden {
             #"{"type":"ack","through":9,"rejects":[[8,"no"],[9,""]]}"#
         ),
         (
-            .result(body: #"{"type":"result","id":"1","value":{"a":1}}"#),
-            #"{"type":"result","id":"1","value":{"a":1}}"#
+            .result(id: 1, .success(.object([.init("a", .int(1))]))),
+            #"{"type":"result","id":1,"value":{"a":1}}"#
+        ),
+        (.result(id: 2, .success(.null)), #"{"type":"result","id":2,"value":null}"#),
+        (
+            .result(id: 3, .failure(WireError(ErrorCode("noMorePages"), "the last page was read"))),
+            #"{"type":"result","id":3,"error":{"code":"noMorePages","message":"the last page was read","#
+                + #""retryable":false}}"#
         ),
         (.heartbeat, #"{"type":"heartbeat"}"#),
         (.bye, #"{"type":"bye"}"#),
@@ -180,6 +201,14 @@ enum Golden {
         (
             .state(states[0].0, seq: TransitionSeq(3), launch: launch),
             #"{"type":"state",\#(launchText),"seq":3,"# + states[0].1.dropFirst()
+        ),
+        (
+            .request(id: 7, service: "coupons.fetch", arguments: .object([]), timeoutMs: 250),
+            #"{"type":"request","id":7,"service":"coupons.fetch","arguments":{},"timeoutMs":250}"#
+        ),
+        (
+            .app(.init(app: "shop", phase: .foreground, wallMs: 1)),
+            #"{"type":"app","app":"shop","phase":"foreground","time":"1970-01-01T00:00:00.001Z"}"#
         ),
         (.heartbeat, #"{"type":"heartbeat"}"#),
         (.goodbye, #"{"type":"goodbye"}"#),
