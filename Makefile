@@ -14,7 +14,7 @@ SEEDS ?= 200000
 
 SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
 
-.PHONY: run test test-long build deps format lint test-asan test-tsan
+.PHONY: run test test-long build deps format lint test-asan test-tsan bench
 
 ## Installs what is missing (Debian); silent when nothing is.
 deps:
@@ -50,3 +50,9 @@ test-asan: deps
 
 test-tsan: deps
 	swift test --sanitize=thread --scratch-path .build/tsan
+
+## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
+bench: build
+	$(PYTHON) Benchmarks/end_to_end.py
+	$(PYTHON) Benchmarks/commands.py
+	$(PYTHON) Benchmarks/ingest.py

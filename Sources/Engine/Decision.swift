@@ -33,7 +33,7 @@ struct DeferredCommand: Hashable, Sendable {
     let requester: Requester?
     /// The last event accepted before it was read: where a closing closes.
     let readAfter: JournalSeq
-    let readAtMs: Int64
+    let readAt: Now
     /// A closing that found the disk full, tried again.
     var isRetry = false
 }

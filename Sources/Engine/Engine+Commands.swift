@@ -14,7 +14,7 @@ extension Engine {
     ) {
         let command = DeferredCommand(
             intent: intent, request: request, requester: requester, readAfter: lastSeq,
-            readAtMs: now.monotonicMs)
+            readAt: now)
         if let request, requester != nil, deferred.count >= Self.deferredLimit {
             let error = WireError(.overloaded, "too many commands wait for the disk", retryable: true)
             return refuse(request, requester, error, into: &effects)
@@ -47,6 +47,8 @@ extension Engine {
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
+        // The launch may have ended: nothing may follow that in its history.
+        if isStopping, command.request == nil || command.isRetry { return }
         if command.isRetry {
             // It was decided once, and has been closing the gate since: what it expected does not matter any more.
             guard unwritten == command else { return }
@@ -125,9 +127,9 @@ extension Engine {
             .startOperation, cause: .startOperation, through: command.readAfter, wallMs: now.wallMs)
         var facts = RecordFacts()
         if lifecycle.state.isOperating, let leaseMs {
-            let lease = Lease(durationMs: leaseMs, setAtWallMs: now.wallMs)
+            let lease = Lease(durationMs: leaseMs, setAtWallMs: command.readAt.wallMs)
             lifecycle.setLease(lease)
-            leaseDeadlineMs = command.readAtMs + leaseMs
+            leaseDeadlineMs = command.readAt.monotonicMs + leaseMs
             facts.lease = lease
         }
         write(

@@ -192,7 +192,7 @@ extension Engine {
             effects.append(.publishBlock(ticket, stamp))
         }
         effects.append(.releaseBlock(ticket))
-        if durable.isEmpty { meter.drop(through: doneThrough) }
+        if durable.isEmpty { forgetDone() }
     }
 
     /// A block is on disk; what it comes to is known once a kill that was read is decided.

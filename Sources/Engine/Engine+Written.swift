@@ -250,7 +250,7 @@ extension Engine {
                 drain = nil
                 unwritten = DeferredCommand(
                     intent: failed.command.intent, request: failed.command.request, requester: nil,
-                    readAfter: failed.command.readAfter, readAtMs: failed.command.readAtMs, isRetry: true)
+                    readAfter: failed.command.readAfter, readAt: failed.command.readAt, isRetry: true)
             } else {
                 // A drain's end: the hold stands, and its end is decided again.
                 settleRetry = true

@@ -172,7 +172,7 @@ public struct Engine: Hashable, Sendable {
             lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
-        meter.drop(through: doneThrough)
+        forgetDone()
     }
 
     /// The gate that a host comes up with: what the last written transition says, no more.

@@ -40,7 +40,7 @@ final class Reactor: @unchecked Sendable {
     var engine: Engine
     let journal: JournalClient
     let inbox: Inbox<Note>
-    let reader: LogReader
+    let grants: GrantReader
     let historyReader: HistoryReader
 
     var envelopes = Envelopes()
@@ -51,10 +51,7 @@ final class Reactor: @unchecked Sendable {
     let message: InboundMessage
     let parser: JSONParser
     let scanner: EventScanner
-    let readBuffer = ReadBuffer(capacity: 1 << 20)
-    let lines = LineBlock()
     var writer = JSONWriter()
-    var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
     var subscriptions = Subscriptions()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
@@ -63,6 +60,8 @@ final class Reactor: @unchecked Sendable {
     private var doneThrough = JournalSeq.zero
     /// When delivered events that are old enough are overwritten next.
     private var eraseAtMs: Int64
+    /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
+    private var retryBlockedAtMs: Int64 = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -74,6 +73,7 @@ final class Reactor: @unchecked Sendable {
     /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
     static let maxUncommittedBytes: UInt64 = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
 
     init(
@@ -88,7 +88,7 @@ final class Reactor: @unchecked Sendable {
         self.engine = engine
         self.journal = journal
         self.inbox = inbox
-        self.reader = reader
+        grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
@@ -144,8 +144,9 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = engine.nextTickMs - Clock.monotonicMs()
-        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+        var due = engine.nextTickMs
+        if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
+        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
 
     private func takeNotes() {
@@ -166,7 +167,10 @@ final class Reactor: @unchecked Sendable {
 
     private func tick() {
         let time = now
-        engine.retryBlocked()
+        if engine.isBlockedBySocket, retryBlockedAtMs <= time.monotonicMs {
+            retryBlockedAtMs = time.monotonicMs + Self.retryBlockedMs
+            engine.retryBlocked()
+        }
         if eraseAtMs <= time.monotonicMs {
             eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
             erase()

@@ -56,7 +56,7 @@ import Wire
     @Test func aHoldIsNoKill() {
         var (desk, _) = closedInMemory(.kill)
         #expect(desk.ask(.holdOperation(waitMs: nil, gatedEvents: nil))?.brief == "holdRequested 2")
-        #expect(desk.emit()?.brief == "overloaded")
+        #expect(desk.emit()?.brief == "overloaded", "nobody is left waiting for room on the disk")
         desk.pass(1000)
         desk.disk()
         #expect(desk.states.last == .killed)
