@@ -112,10 +112,14 @@ public struct Engine: Hashable, Sendable {
     var requests = RequestTable()
     /// Requests that were read while a closing was being written.
     var undecided: [UndecidedRequest] = []
+    /// Reports that were read while a kill was being written.
+    var undecidedReports: [UndecidedReport] = []
     var requestTurn: UInt64 = 0
     /// Services that somebody provided since the process began.
     var servicesSeen: Set<String> = []
     var apps: AppTable
+    /// A full restart is on disk, and a closing that was read since keeps it from telling where the apps are.
+    var owesAllApps = false
 
     // MARK: The hold
 

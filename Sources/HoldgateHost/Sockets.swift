@@ -1,4 +1,5 @@
 import Engine
+import Ledger
 import Lifecycle
 import Wire
 import ZeroMQ
@@ -108,8 +109,8 @@ struct Sockets: ~Copyable {
     ) throws(ZeroMQError) -> Socket {
         let socket = try router(context, limits, heartbeatMs)
         try socket.set(.routerMandatory(true))
-        // Windows end a delivery before the mark does.
-        try socket.set(.sendHighWaterMark(2 * windowMessages))
+        // Windows end a delivery before the mark does, and a full restart may tell where each known app is.
+        try socket.set(.sendHighWaterMark(2 * windowMessages + AppTable.limit))
         try socket.set(.linger(ms: 200))
         return socket
     }
