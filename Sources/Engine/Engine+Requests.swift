@@ -202,7 +202,8 @@ extension Engine {
         interrupt(.timeout, "the provider did not answer in time", into: &effects) {
             $0.deadlineMs <= now.monotonicMs
         }
-        let error = WireError(.timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
+        let error = WireError(
+            .timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
         let waiting = undecided
         undecided.removeAll { $0.deadlineMs <= now.monotonicMs }
         for each in waiting where each.deadlineMs <= now.monotonicMs {
