@@ -222,6 +222,9 @@ public struct Engine: Hashable, Sendable {
     /// Nothing waits for the disk.
     public var isIdle: Bool { decision == nil && awaiting.isEmpty }
 
+    /// Everybody who is attached.
+    public var peers: [PeerID] { attachments.keys.sorted() }
+
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
 
     public mutating func noteInvalid() { statistics.invalidMessages += 1 }

@@ -56,6 +56,7 @@ final class Reactor: @unchecked Sendable {
     var writer = JSONWriter()
     var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
     var subscriptions = Subscriptions()
+    var probes = Probes()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
@@ -126,6 +127,7 @@ final class Reactor: @unchecked Sendable {
             tick()
             if reads { try readIngest() }
             try readPlugin()
+            try probe()
             try readSubscriptions()
             try handOver()
             try publishReleased()
@@ -144,7 +146,7 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = engine.nextTickMs - Clock.monotonicMs()
+        let due = min(engine.nextTickMs, probes.dueMs ?? .max) - Clock.monotonicMs()
         return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
     }
 
