@@ -43,6 +43,8 @@ extension Engine {
         guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
         if gate != .dead { tellTakenAfterKill(into: &effects) }
+        settleReports(into: &effects)
+        tellApps(into: &effects)
         resumeRequests(now: now, into: &effects)
     }
 

@@ -102,7 +102,9 @@ extension Engine {
         settleWaiters(after: done.transition, into: &effects)
         if let transition = done.transition {
             if !transition.state.isOperating { interruptRequests(into: &effects) }
-            if gate.admits { tellApps(fullRestart: transition.previous == .onHold, into: &effects) }
+            if transition.state == .killed { refuseReports(Self.notOperating(.killed), into: &effects) }
+            if transition.state.isOperating, transition.previous == .onHold { owesAllApps = true }
+            tellApps(into: &effects)
         }
         if let transition = done.transition, transition.state == .holdRequested {
             armDrain(now: now, into: &effects)
@@ -186,6 +188,7 @@ extension Engine {
         deferred = []
         waiters = []
         refuseRequests(error, into: &effects)
+        refuseReports(error, into: &effects)
         gate = .dead
     }
 
@@ -248,6 +251,8 @@ extension Engine {
         if isClosing {
             if failed.command.intent.closes {
                 drain = nil
+                interruptRequestsInMemory(into: &effects)
+                refuseReports(Self.closedInMemory, into: &effects)
                 unwritten = DeferredCommand(
                     intent: failed.command.intent, request: failed.command.request, requester: nil,
                     readAfter: failed.command.readAfter, readAt: failed.command.readAt, isRetry: true)

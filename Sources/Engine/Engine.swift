@@ -112,10 +112,14 @@ public struct Engine: Hashable, Sendable {
     var requests = RequestTable()
     /// Requests that were read while a closing was being written.
     var undecided: [UndecidedRequest] = []
+    /// Reports that were read while a kill was being written.
+    var undecidedReports: [UndecidedReport] = []
     var requestTurn: UInt64 = 0
     /// Services that somebody provided since the process began.
     var servicesSeen: Set<String> = []
     var apps: AppTable
+    /// A full restart is on disk, and a closing that was read since keeps it from telling where the apps are.
+    var owesAllApps = false
 
     // MARK: The hold
 
@@ -217,6 +221,9 @@ public struct Engine: Hashable, Sendable {
 
     /// Nothing waits for the disk.
     public var isIdle: Bool { decision == nil && awaiting.isEmpty }
+
+    /// Everybody who is attached.
+    public var peers: [PeerID] { attachments.keys.sorted() }
 
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
 

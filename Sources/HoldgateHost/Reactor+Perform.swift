@@ -99,9 +99,16 @@ extension Reactor {
         message.write(into: &writer)
         do throws(ZeroMQError) {
             guard try sendPrefix(to: peer), try sockets.plugin.send(writer.bytes) else {
-                return  // Its queue is full: it hears the next one.
+                // Its queue is full: it hears the next one.
+                if case .request(let number, _, _, _) = message {
+                    engine.unsent(number, isGone: false, into: &effects)
+                }
+                return
             }
         } catch {
+            if case .request(let number, _, _, _) = message, error.code == .hostUnreachable {
+                engine.unsent(number, isGone: true, into: &effects)
+            }
             try lose(peer, error)
         }
         if case .refused = message { sockets.forget(peer) }

@@ -53,6 +53,7 @@ final class Reactor: @unchecked Sendable {
     let scanner: EventScanner
     var writer = JSONWriter()
     var subscriptions = Subscriptions()
+    var probes = Probes()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
@@ -126,6 +127,7 @@ final class Reactor: @unchecked Sendable {
             tick()
             if reads { try readIngest() }
             try readPlugin()
+            try probe()
             try readSubscriptions()
             try handOver()
             try publishReleased()
@@ -144,7 +146,7 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        var due = engine.nextTickMs
+        var due = min(engine.nextTickMs, probes.dueMs ?? .max)
         if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
         return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }

@@ -90,6 +90,11 @@ public struct AppReport: Hashable, Sendable {
         self.wallMs = wallMs
         self.gated = gated
     }
+
+    /// The same, now that everybody was told.
+    public var told: AppReport {
+        AppReport(app: app, isForeground: isForeground, wallMs: wallMs, gated: false)
+    }
 }
 
 /// The newest record of the history: its number and its hash (64 lowercase hexadecimal digits).
