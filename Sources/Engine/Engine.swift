@@ -120,6 +120,8 @@ public struct Engine: Hashable, Sendable {
     var apps: AppTable
     /// A full restart is on disk, and a closing that was read since keeps it from telling where the apps are.
     var owesAllApps = false
+    /// Plugins that the host started itself, by name.
+    var supervised: [String: SupervisedPlugin] = [:]
 
     // MARK: The hold
 
