@@ -86,6 +86,17 @@ extension Holdgate {
         try await perform(.history(after: after, limit: limit))
     }
 
+    /// The newest records, oldest of them first; on the calling thread, which waits.
+    ///
+    /// - Parameter limit: 1 to 1,000.
+    public func latestHistoryBlocking(limit: Int = 500) throws(HoldgateError) -> [HistoryRecord] {
+        let page: HistoryWalk.Page = { after, limit throws(HoldgateError) in
+            try performBlocking(.history(after: after, limit: limit))
+        }
+        let end = try HistoryWalk.end(page)
+        return try page(end > UInt64(limit) ? end - UInt64(limit) : 0, limit)
+    }
+
     /// One object a plugin: name, version, roles, cursor, lag, window, state.
     public func plugins() async throws(HoldgateError) -> [JSONValue] { try await perform(.plugins) }
 
