@@ -12,6 +12,7 @@ let package = Package(
         .executable(name: "holdgate", targets: ["holdgate"]),
         .executable(name: "file-collector", targets: ["file-collector"]),
         .executable(name: "state-logger", targets: ["state-logger"]),
+        .executable(name: "consent-manager", targets: ["consent-manager"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -19,6 +20,7 @@ let package = Package(
         // C, each behind one Swift wrapper.
         .systemLibrary(name: "CZeroMQ"),
         .systemLibrary(name: "CSodium"),
+        .systemLibrary(name: "CSQLite"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
             linkerSettings: [.linkedLibrary("simdjson")]),
@@ -54,6 +56,10 @@ let package = Package(
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
+        .executableTarget(
+            name: "consent-manager",
+            dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "CSQLite", "CSodium"],
+            path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -83,6 +89,9 @@ let package = Package(
         .testTarget(
             name: "PluginTests",
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ConsentTests", dependencies: ["consent-manager", "CSQLite", "HoldgateClient"],
             swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
