@@ -12,6 +12,7 @@ let package = Package(
         .executable(name: "holdgate", targets: ["holdgate"]),
         .executable(name: "file-collector", targets: ["file-collector"]),
         .executable(name: "state-logger", targets: ["state-logger"]),
+        .executable(name: "geofence", targets: ["geofence"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -54,6 +55,9 @@ let package = Package(
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
+        .executableTarget(
+            name: "geofence", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -79,6 +83,9 @@ let package = Package(
         .testTarget(
             name: "HoldgateClientTests",
             dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GeofenceTests", dependencies: ["geofence", "HoldgateClient", "Simulator"],
             swiftSettings: strict),
         .testTarget(
             name: "PluginTests",
