@@ -13,6 +13,7 @@ let package = Package(
         .executable(name: "file-collector", targets: ["file-collector"]),
         .executable(name: "state-logger", targets: ["state-logger"]),
         .executable(name: "consent-manager", targets: ["consent-manager"]),
+        .executable(name: "geofence", targets: ["geofence"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -60,6 +61,8 @@ let package = Package(
             name: "consent-manager",
             dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "CSQLite", "CSodium"],
             path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            name: "geofence", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -85,6 +88,9 @@ let package = Package(
         .testTarget(
             name: "HoldgateClientTests",
             dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GeofenceTests", dependencies: ["geofence", "HoldgateClient", "Simulator"],
             swiftSettings: strict),
         .testTarget(
             name: "PluginTests",
