@@ -53,10 +53,10 @@ let package = Package(
         // Bundled plugins: processes of their own, which use the client library like anybody's.
         .executableTarget(
             name: "file-collector", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/file-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            path: "plugins/file-collector", exclude: ["README.md"], swiftSettings: strict),
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
         .executableTarget(
             name: "consent-manager",
             dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "CSQLite", "CSodium"],
