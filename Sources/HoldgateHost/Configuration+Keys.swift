@@ -70,6 +70,9 @@ extension Configuration {
             "The largest internal configuration, as JSON."),
         number("maxPlugins", \.engine.maxPlugins, 1...10_000, "The most plugins attached at a time."),
         number(
+            "maxRequestsPerProvider", \.engine.maxRequestsPerProvider, 1...10_000,
+            "Callback requests in flight with one provider; more are refused."),
+        number(
             "rememberedProducers", \.engine.rememberedProducers, 1...262_144,
             "Producers whose last batch is known; the least recent is forgotten."),
         number(
@@ -87,7 +90,7 @@ extension Configuration {
         Key(
             name: "plugins", kind: .optionalDirectory, flag: "--plugins",
             help:
-                "The folder of the plugins that the host starts itself: each in a folder with a plugin.json.",
+                "The folder of plugins that the host starts: DIR/NAME/plugin.json each.",
             get: { .string($0.plugins) },
             set: { $0.plugins = expect($1.asString) }),
         number(
