@@ -86,7 +86,8 @@ extension Configuration {
             set: { $0.stateDir = expect($1.asString) }),
         Key(
             name: "plugins", kind: .optionalDirectory, flag: "--plugins",
-            help: "The folder of the plugins that the host starts itself: each in a folder with a plugin.json.",
+            help:
+                "The folder of plugins that the host starts itself, each with a plugin.json.",
             get: { .string($0.plugins) },
             set: { $0.plugins = expect($1.asString) }),
         number(

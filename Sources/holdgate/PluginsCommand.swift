@@ -26,7 +26,8 @@ enum PluginsCommand {
     private static func act(_ invocation: Invocation) throws -> Int32 {
         let (word, name) = (invocation.arguments[0], invocation.arguments[1])
         guard let action = PluginAction(rawValue: word) else {
-            throw UsageError("plugins \(word): one of \(PluginAction.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw UsageError(
+                "plugins \(word): one of \(PluginAction.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         let answer = try invocation.ask(.plugin(name: name, action))
         guard !invocation.printed(answer) else { return 0 }

@@ -2,7 +2,9 @@ import HoldgateClient
 
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
-    static let all = [PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping]
+    static let all = [
+        PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping,
+    ]
 
     static let forget = CommandSpec(
         name: "forget", arguments: "NAME", argumentCount: 1...1,

@@ -21,7 +21,8 @@ struct ManifestReader {
         let reader = ManifestReader(path: path)
         var manifest = PluginManifest(name: "", version: "", directory: directory, command: "")
         for member in members { try reader.take(member, into: &manifest) }
-        for required in ["name", "version", "command"] where !members.contains(where: { $0.name == required }) {
+        for required in ["name", "version", "command"] where !members.contains(where: { $0.name == required })
+        {
             throw ConfigurationError(
                 .missing, .file(path: path, line: 1), "\(path):1: \(required) is missing")
         }
@@ -38,7 +39,9 @@ struct ManifestReader {
             let folder = manifest.directory.split(separator: "/").last.map(String.init) ?? ""
             manifest.name = try text(member, allowed: "the folder's name, \(folder)") { $0 == folder }
         case "version":
-            manifest.version = try text(member, allowed: "1 to 128 bytes") { (1...128).contains($0.utf8.count) }
+            manifest.version = try text(member, allowed: "1 to 128 bytes") {
+                (1...128).contains($0.utf8.count)
+            }
         case "command":
             manifest.command = try text(member, allowed: "a program's name or path") {
                 !$0.isEmpty && !$0.hasSuffix("/")

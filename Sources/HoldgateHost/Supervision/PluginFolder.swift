@@ -46,7 +46,9 @@ struct PluginFolder: Hashable, Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard !name.hasPrefix("."), access("\(path)/\(name)/\(Self.manifestName)", F_OK) == 0 else { continue }
+            guard !name.hasPrefix("."), access("\(path)/\(name)/\(Self.manifestName)", F_OK) == 0 else {
+                continue
+            }
             names.append(name)
         }
         guard names.count <= Self.maxPlugins else {

@@ -100,7 +100,8 @@ extension SupervisorCore {
         entries[index].recentMs.removeAll { nowMs - $0 >= policy.crashLoopWithinMs }
         guard entries[index].recentMs.count < policy.crashLoopRestarts else {
             entries[index].state = .crashLooping
-            let text = "\(policy.crashLoopRestarts) restarts within \(policy.crashLoopWithinMs) ms; last: \(reason)"
+            let text =
+                "\(policy.crashLoopRestarts) restarts within \(policy.crashLoopWithinMs) ms; last: \(reason)"
             effects.append(.report(entries[index].manifest.name, .gaveUp, reason: text))
             return
         }

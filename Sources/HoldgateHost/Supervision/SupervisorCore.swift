@@ -153,7 +153,8 @@ struct SupervisorCore: Hashable, Sendable {
         let index = expect(name)
         guard case .starting = entries[index].state else { preconditionFailure("\(name) was not starting") }
         effects.append(.report(name, .failedToStart, reason: problem))
-        answer(index, WireError(.serviceUnavailable, "\(name) could not be started: \(problem)"), into: &effects)
+        answer(
+            index, WireError(.serviceUnavailable, "\(name) could not be started: \(problem)"), into: &effects)
         ended(index, isSuccess: false, "it could not be started: \(problem)", nowMs: nowMs, into: &effects)
     }
 
@@ -209,7 +210,9 @@ struct SupervisorCore: Hashable, Sendable {
             case .stopping(_, nil, _), .stopped, .starting, .running, .crashLooping: break
             }
         }
-        if let shutdownSinceMs, !isFinished, !isHurrying { consider(shutdownSinceMs + limits.shutdownHurryMs) }
+        if let shutdownSinceMs, !isFinished, !isHurrying {
+            consider(shutdownSinceMs + limits.shutdownHurryMs)
+        }
         return next
     }
 
