@@ -53,7 +53,7 @@ let package = Package(
         // Bundled plugins: processes of their own, which use the client library like anybody's.
         .executableTarget(
             name: "file-collector", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/file-collector", exclude: ["README.md"], swiftSettings: strict),
+            path: "plugins/file-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
@@ -64,6 +64,7 @@ let package = Package(
         .executableTarget(
             name: "geofence", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -107,6 +108,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],

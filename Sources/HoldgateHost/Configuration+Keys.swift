@@ -90,7 +90,7 @@ extension Configuration {
         Key(
             name: "plugins", kind: .optionalDirectory, flag: "--plugins",
             help:
-                "The folder of plugins that the host starts: DIR/NAME/plugin.json each.",
+                "The folder of plugins that the host starts itself, each with a plugin.json.",
             get: { .string($0.plugins) },
             set: { $0.plugins = expect($1.asString) }),
         number(

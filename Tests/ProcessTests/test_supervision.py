@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from holdgate import BIN, ENDPOINTS, PATIENCE, ROOT, FileCollector, NoReady, run_command, wait_until
+from holdgate import BIN, ENDPOINTS, PATIENCE, ROOT, NoReady, run_command, wait_until
 
 NOTE = 'import json, os, sys, time, signal\nprint("started", os.getpid(), flush=True)\n'
 SLEEP = NOTE + "time.sleep(600)\n"
@@ -98,8 +98,10 @@ class TestStart:
         assert [row["name"] for row in host.ok("plugins")["plugins"]] == ["a", "b"]
 
     def test_it_gets_addresses_and_its_own_variables_and_none_of_the_hosts(self, supervising, plugins):
-        plugins.add("a", NOTE + "print(json.dumps(dict(os.environ)), flush=True)\ntime.sleep(600)",
-                    environment={"COLOUR": "blue", "HOME": "/elsewhere"})
+        plugins.add("a", NOTE + """
+shown = {n: v for n, v in os.environ.items() if n in ("COLOUR", "HOME", "PATH") or n.startswith("HOLDGATE")}
+print(json.dumps(shown), flush=True)
+time.sleep(600)""", environment={"COLOUR": "blue", "HOME": "/elsewhere"})
         host = supervising(heartbeatMs=500)
         until_said(host, "COLOUR")
         line = next(line for line in host.stderr().splitlines() if "COLOUR" in line)
