@@ -27,6 +27,7 @@ private final class World {
 
     init(_ standing: Standing) { keeper = GateKeeper(standing: standing, leaseMs: 3000) }
 
+    func next(_ now: Int64) -> GateCall? { keeper.next(now: now) }
     func ask(_ now: Int64 = 0) -> GateAction? { keeper.next(now: now)?.action }
     func saw(_ view: GateView) { keeper.saw(view) }
     func answer(_ outcome: GateOutcome, _ now: Int64 = 0) { keeper.answered(outcome, now: now) }
@@ -59,14 +60,14 @@ private final class World {
         world.answer(done(.onHold, 1))
         world.decide(standing(.given, 1))
         #expect(!world.keeper.isSettled)
-        let call = try #require(world.keeper.next(now: 10))
+        let call = try #require(world.next(10))
         #expect(call.action == .start)
         #expect(call.expectation == Expectation(launch: first.raw, state: .onHold, seq: 1))
         world.answer(done(.operating, 2), 20)
         #expect(world.keeper.isSettled)
         #expect(world.keeper.deadline(now: 20) == 1020)
         #expect(world.ask(1019) == nil)
-        let renewal = try #require(world.keeper.next(now: 1020))
+        let renewal = try #require(world.next(1020))
         #expect(renewal.expectation == Expectation(launch: first.raw, state: .operating, seq: 2))
     }
 
@@ -122,7 +123,7 @@ private final class World {
         #expect(world.ask() == .kill)
         world.answer(done(.killed, 3))
         world.decide(standing(.given, 3, at: 200))
-        let call = try #require(world.keeper.next(now: 0))
+        let call = try #require(world.next(0))
         #expect(call.action == .newLaunch)
         #expect(call.expectation == Expectation(launch: first.raw, state: .killed, seq: 3))
         world.answer(done(.killed, 3))

@@ -301,7 +301,7 @@ def test_the_command_line(held, managers):
     assert given.returncode == 0, given.stderr
     assert given.stdout == "consent given (decision 1), the gate is operating\n"
     shown = consent("show")
-    assert "1 decisions, all linked" in shown.stdout and "events" in shown.stdout
+    assert "1 decision, all linked" in shown.stdout and "events" in shown.stdout
     receipt = json.loads(consent("receipt", "1").stdout)
     assert receipt["method"] == "form" and receipt["expires"]
     assert consent("deny").returncode == 1
