@@ -5,7 +5,7 @@ import Wire
 @testable import HoldgateClient
 
 private let welcome = HostMessage.welcome(
-    status: status(.operating), run: "r", cursor: nil, heartbeatMs: 1000)
+    status: status(.operating), run: "r", cursor: nil, heartbeatMs: 60_000)
 
 /// A core that has been welcomed, and what it said since.
 private final class Served {
@@ -132,7 +132,7 @@ private final class AskingEndpoint: Sendable {
         return configuration
     }
 
-    @Test func eachRequestGetsItsResult() throws {
+    @Test func eachRequestGetsItsResult() async throws {
         let asking = AskingEndpoint([
             question(1, "quick"), question(2, "failing"), question(3, "unheard"), question(4, "slow"),
         ])
@@ -149,7 +149,7 @@ private final class AskingEndpoint: Sendable {
                             ? .success(request.arguments) : .success(.null)
                     },
                 ]))
-        #expect(try plugin.run() == .superseded)
+        #expect(try await plugin.run() == .superseded)
         let state = asking.state.withLock { $0 }
         #expect(
             state.hellos.map(\.text) == [
