@@ -12,8 +12,10 @@ let package = Package(
         .executable(name: "holdgate", targets: ["holdgate"]),
         .executable(name: "file-collector", targets: ["file-collector"]),
         .executable(name: "state-logger", targets: ["state-logger"]),
-        .executable(name: "consent-manager", targets: ["consent-manager"]),
         .executable(name: "geofence", targets: ["geofence"]),
+        .executable(name: "session", targets: ["session"]),
+        .executable(name: "engagement", targets: ["engagement"]),
+        .executable(name: "consent-manager", targets: ["consent-manager"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -36,6 +38,7 @@ let package = Package(
         // Edges: what performs.
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
         .target(
             name: "Journal",
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
@@ -56,15 +59,20 @@ let package = Package(
             path: "plugins/file-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
-        .executableTarget(
-            name: "consent-manager",
-            dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "CSQLite", "CSodium"],
-            path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
             name: "geofence", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
-            path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "session", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/session", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "engagement", dependencies: ["HoldgateClient", "Platform", "SQLite"],
+            path: "plugins/engagement", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "consent-manager",
+            dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "SQLite", "CSodium"],
+            path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -95,6 +103,11 @@ let package = Package(
         .testTarget(
             name: "HoldgateClientTests",
             dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SessionTests", dependencies: ["session", "HoldgateClient"], swiftSettings: strict),
+        .testTarget(
+            name: "EngagementTests", dependencies: ["engagement", "HoldgateClient", "SQLite"],
             swiftSettings: strict),
         .testTarget(
             name: "GeofenceTests", dependencies: ["geofence", "HoldgateClient", "Simulator"],

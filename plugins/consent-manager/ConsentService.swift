@@ -1,5 +1,6 @@
 import HoldgateClient
 import Platform
+import SQLite
 import ZeroMQ
 
 /// The loop: decisions in, commands to the host out. It owns the store, the keeper and the socket.

@@ -1,4 +1,5 @@
 import HoldgateClient
+import SQLite
 
 /// What a decision says beside its purpose.
 struct DecisionDetails: Hashable, Sendable {

@@ -1,17 +1,18 @@
+// SQLite, for plugins that keep records: one connection, statements with values, transactions.
 import CSQLite
 import Glibc
 
 /// A call of SQLite that failed.
-struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
-    let call: String
-    let code: Int32
-    let message: String
-    var description: String { "\(call): \(message) (SQLite error \(code))" }
+public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let call: String
+    public let code: Int32
+    public let message: String
+    public var description: String { "\(call): \(message) (SQLite error \(code))" }
 }
 
 /// One connection to one database file, used by one thread.
-final class SQLite {
-    enum Value: Hashable, Sendable {
+public final class SQLite {
+    public enum Value: Hashable, Sendable {
         case int(Int64)
         case text(String)
     }
@@ -19,7 +20,7 @@ final class SQLite {
     private let raw: OpaquePointer
 
     /// Opens the file, and makes it where it is missing. No other process may have it open.
-    init(_ path: String) throws(SQLiteError) {
+    public init(_ path: String) throws(SQLiteError) {
         var raw: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
         let status = sqlite3_open_v2(path, &raw, flags, nil)
@@ -39,7 +40,7 @@ final class SQLite {
 
     /// Runs one statement; a row is a value a column.
     @discardableResult
-    func run(_ sql: String, _ values: [Value] = []) throws(SQLiteError) -> [[Value]] {
+    public func run(_ sql: String, _ values: [Value] = []) throws(SQLiteError) -> [[Value]] {
         var statement: OpaquePointer?
         guard sqlite3_prepare_v2(raw, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
             throw error(sql)
@@ -59,7 +60,7 @@ final class SQLite {
     }
 
     /// All that `body` writes, or nothing.
-    func transaction<Result>(_ body: () throws -> Result) throws -> Result {
+    public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try run("BEGIN IMMEDIATE")
         do {
             let result = try body()
@@ -105,6 +106,6 @@ final class SQLite {
 }
 
 extension SQLite.Value {
-    var asInt: Int64? { if case .int(let number) = self { number } else { nil } }
-    var asText: String? { if case .text(let text) = self { text } else { nil } }
+    public var asInt: Int64? { if case .int(let number) = self { number } else { nil } }
+    public var asText: String? { if case .text(let text) = self { text } else { nil } }
 }
