@@ -235,8 +235,8 @@ extension Engine {
     private mutating func decisionUnwritten(_ error: WireError, now: Now, into effects: inout [Effect]) {
         guard let failed = decision else { preconditionFailure("a decision failed that nobody took") }
         decision = nil
-        lifecycle = failed.before
-        leaseDeadlineMs = failed.leaseDeadlineBefore
+        lifecycle = failed.before.lifecycle
+        leaseDeadlineMs = failed.before.leaseDeadlineMs
         if let reason = failed.record.facts.discardReason, let count = failed.record.facts.discarded {
             unrecordedDiscards[reason, default: 0] += count
         }

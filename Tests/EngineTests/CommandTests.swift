@@ -257,4 +257,18 @@ import Wire
         desk.disk()
         #expect(desk.records.count == 2)
     }
+
+    @Test func theHistorysThroughNeverGoesBack() {
+        var desk = Desk()
+        _ = desk.send(hold)
+        for key in ["1", "2"] { _ = desk.send(hold, key: key) }
+        desk.diskStep()
+        // The drain's end waits behind a no-op, and a start behind both.
+        _ = desk.send(start)
+        _ = desk.sendBlock(3)
+        desk.disk()
+        #expect(desk.states == [.holdRequested, .onHold, .operating])
+        let transitions = desk.records.filter { $0.previous != $0.state }
+        #expect(transitions.map(\.through.raw) == [0, 0, 0])
+    }
 }

@@ -92,4 +92,14 @@ import Wire
         desk.disk()
         #expect(desk.engine.shown.state == .onHold)
     }
+
+    @Test func aRecordThatFindsNoRoomEndsNoLease() {
+        var desk = Desk()
+        desk.start(leaseMs: 100)
+        _ = desk.send(.initialize, key: "k")
+        desk.diskFull()
+        desk.pass(100)
+        desk.disk()
+        #expect(desk.engine.shown.state == .onHold)
+    }
 }
