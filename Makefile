@@ -31,6 +31,7 @@ run: build
 # One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
 test: deps lint
 	swift build -c release
+	.build/release/simulate
 	swift build --build-tests
 	swift test --skip-build --quiet
 	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
