@@ -51,8 +51,7 @@ enum ConsentCommand {
 
     private static func members(_ verb: String, _ invocation: Invocation) throws -> [JSONValue.Member] {
         guard verbs.contains(verb) else {
-            let near = Nearest.of(verb, in: verbs).map { "; did you mean \($0)?" } ?? ""
-            throw UsageError("consent does not know \"\(verb)\"\(near)")
+            throw UsageError("consent \(verb): one of \(verbs.joined(separator: ", "))")
         }
         var members: [JSONValue.Member] = [.init("command", .string(verb))]
         if invocation.arguments.count == 2 {
@@ -90,7 +89,8 @@ enum ConsentCommand {
             decisions.isEmpty ? "" : " (decision \(decisions.map(String.init).joined(separator: ", ")))"
         var text = "consent \(consent)\(numbers), the gate is \(gate)\(closed)\n"
         guard verb == "show" else { return text }
-        text += "\(reply["verified"]?.asUInt64 ?? 0) decisions, all linked\n"
+        let count = reply["verified"]?.asUInt64 ?? 0
+        text += count == 1 ? "1 decision, all linked\n" : "\(count) decisions, all linked\n"
         let rows = (reply["purposes"]?.asArray ?? []).map { row in
             ["purpose", "state", "decision", "time", "expires"].map { name in
                 row[name]?.asString ?? row[name]?.asUInt64.map(String.init) ?? "-"
