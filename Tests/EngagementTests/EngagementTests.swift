@@ -42,7 +42,7 @@ extension Engagement {
     ) throws -> (ids: [String], cursor: String, isLast: Bool) {
         let value = try answer(service, try JSONValue.parse(arguments)).get()
         let ids = try #require(value["items"]?.asArray).map { $0["id"]?.asString ?? "" }
-        return (ids, try #require(value["cursor"]?.asString), try #require(value["isLast"]?.asBool))
+        return (ids, try #require(value["cursor"]?.asString), try #require(value["isLast"]?.asBool as Bool?))
     }
 
     fileprivate func next(_ cursor: String) throws -> (ids: [String], cursor: String, isLast: Bool) {

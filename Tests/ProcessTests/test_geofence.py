@@ -1,12 +1,11 @@
 """The bundled plugin `geofence`, beside a real host."""
 
 import json
-import signal
-import subprocess
 
 import pytest
 
-from holdgate import BIN, ENDPOINTS, PATIENCE, Host, environment, event, free_ports, wait_until
+from bundled import Bundled
+from holdgate import Host, event, free_ports, wait_until
 
 REGIONS = {
     "home": {"latitude": 52.52, "longitude": 13.405, "radiusM": 150},
@@ -23,34 +22,13 @@ def returning():
     host.close()
 
 
-class Geofence:
+class Geofence(Bundled):
     """The plugin as a process, and a collector of what it tells."""
 
     def __init__(self, host):
-        self.host = host
-        self.process = None
         self.file = host.base / "geofence/geofence.json"
-        self.start()
+        super().__init__(host, "geofence", "--dir", host.base / "geofence")
         self.collector = host.collector("crossings", types=["geofence.*"])
-
-    def start(self):
-        before = self.attachments()
-        with open(self.host.base / "geofence.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [str(BIN / "geofence"), "--dir", str(self.host.base / "geofence")], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, env=environment(**{name: self.host.address(name) for name in ENDPOINTS}))
-        wait_until(lambda: self.attachments() > before, "geofence to attach")
-
-    def log(self):
-        path = self.host.base / "geofence.log"
-        return path.read_text() if path.exists() else ""
-
-    def attachments(self):
-        return self.log().count(": attached")
-
-    def kill9(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
 
     def next(self, count):
         """The next crossings, in order: (type, region, subject)."""
@@ -61,8 +39,7 @@ class Geofence:
 def geofence(returning):
     plugin = Geofence(returning)
     yield plugin
-    if plugin.process.poll() is None:
-        plugin.kill9()
+    plugin.close()
 
 
 def reading(number, latitude, longitude, **members):
@@ -150,8 +127,7 @@ def test_at_a_kill_it_forgets_all(returning, geofence):
     returning.ok("kill")
     wait_until(lambda: not geofence.file.exists(), "its file to go")
     assert geofence.process.poll() is None
-    geofence.process.send_signal(signal.SIGTERM)
-    assert geofence.process.wait(PATIENCE) == 0
+    assert geofence.stop() == 0
 
 
 def test_a_kill_that_it_did_not_hear_of_is_found_in_the_history(returning, geofence):

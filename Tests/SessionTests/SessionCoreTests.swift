@@ -170,7 +170,7 @@ private struct Desk {
         let told = desk.take()
         #expect(told.filter { $0.contains("stop") } == ["a0 stop 1024 lost @1024"])
         desk.report("a0", .background, at: 2000)
-        #expect(desk.take() == ["a0 background @2000", "a1 stop 1999 lost @2000"].reversed())
+        #expect(desk.take() == ["a1 stop 1999 lost @2000", "a0 background @2000"])
     }
 
     @Test func eventsAreCloudEvents() {
