@@ -49,8 +49,11 @@ let package = Package(
         .target(
             name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
+        .target(
+            name: "PluginCheck", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
         .executableTarget(
-            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "Platform"],
+            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "PluginCheck", "Platform"],
             swiftSettings: strict),
 
         // Bundled plugins: processes of their own, which use the client library like anybody's.

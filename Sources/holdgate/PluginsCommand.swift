@@ -3,23 +3,29 @@ import HoldgateClient
 /// `holdgate plugins`: who is attached; and the plugins that the host starts itself.
 enum PluginsCommand {
     static let spec = CommandSpec(
-        name: "plugins", arguments: "[start|stop|restart NAME]", argumentCount: 0...2,
-        summary: "who is attached, and how far each is; start, stop or restart one",
+        name: "plugins", arguments: "[start|stop|restart NAME | check -- COMMAND…]",
+        argumentCount: 0...512,
+        summary: "who is attached, and how far each is; start, stop, restart or check one",
         detail: """
             start, stop and restart are for plugins that the host starts itself (serve --plugins DIR), and end once it is
             done. A plugin that was stopped stays so until it is started, or the host is.
+            check needs no host: it starts COMMAND, any plugin in any language, against a scripted one, and says promise by
+            promise what it keeps of the contract. Exit status 1 if one is broken. --timeout is for each answer.
             """,
         flags: [.control],
         examples: [
             "holdgate plugins", "holdgate plugins restart file-collector",
             "holdgate plugins --json | jq '.plugins[].lagEvents'",
+            "holdgate plugins check -- file-collector --dir /tmp/check",
         ]
     ) { invocation in
+        if invocation.arguments.first == "check" { return try PluginCheckCommand.run(invocation) }
         switch invocation.arguments.count {
         case 0: return try list(invocation)
         case 1:
             throw UsageError("plugins \(invocation.arguments[0]) needs a name: start|stop|restart NAME")
-        default: return try act(invocation)
+        case 2: return try act(invocation)
+        default: throw UsageError("plugins does not take \"\(invocation.arguments[2])\"")
         }
     }
 

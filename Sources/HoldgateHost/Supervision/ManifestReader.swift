@@ -67,7 +67,7 @@ struct ManifestReader {
                     variable, "environment.\(variable.name)",
                     allowed: "names of letters, digits and _, not beginning with a digit")
             }
-            guard !PluginEnvironment.addresses.contains(variable.name) else {
+            guard !HostEnvironment.addresses.contains(variable.name) else {
                 throw ConfigurationError(
                     .conflict, .file(path: path, line: variable.line),
                     "\(path):\(variable.line): environment.\(variable.name) is the host's to set")
