@@ -263,6 +263,7 @@ extension Engine {
                 settleRetry = true
                 if gate != .dead { gate = Self.gate(of: shown) }
             }
+            if unwritten?.intent == .kill { tellTakenAfterKill(into: &effects) }
             retryAtMs = now.monotonicMs + configuration.retryMs
             effects.append(
                 .log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))

@@ -117,4 +117,20 @@ import Wire
         desk.disk()
         #expect(desk.states == [.holdRequested, .onHold])
     }
+
+    @Test func nobodyWaitsForAKillThatWaitsForRoom() {
+        var desk = Desk(collectors: ["c"])
+        let before = desk.sendBlock()
+        _ = desk.send(.kill)
+        let after = desk.sendBlock()
+        desk.diskStep()
+        desk.diskFull()
+        #expect(desk.ingestReplies[before]?.brief == "accepted 1 gated 0 discarded 0 kept true last 1")
+        #expect(desk.ingestReplies[after]?.brief == "overloaded")
+        desk.handOver()
+        #expect(desk.handed().isEmpty)
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.states == [.killed])
+    }
 }
