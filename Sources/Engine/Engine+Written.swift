@@ -249,8 +249,6 @@ extension Engine {
                     requester, ControlReply(id: request.id, status: status, members: members, error: error)))
         }
         if isClosing {
-            // Nobody is left waiting for room on the disk.
-            if failed.command.intent == .kill { tellTakenAfterKill(into: &effects) }
             if failed.command.intent.closes {
                 drain = nil
                 interruptRequestsInMemory(into: &effects)
