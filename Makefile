@@ -24,13 +24,14 @@ deps:
 build: deps
 	swift build -c release
 
-## A host with file-collector and state-logger as processes of their own; Ctrl-C stops all three.
+## A host that starts the bundled plugins itself; Ctrl-C stops them all.
 run: build
 	@plugins/run.sh
 
 # One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
 test: deps lint
 	swift build -c release
+	.build/release/simulate
 	swift build --build-tests
 	swift test --skip-build --quiet
 	.build/release/simulate

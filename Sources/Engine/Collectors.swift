@@ -78,11 +78,13 @@ struct Attachment: Hashable, Sendable {
     let peer: PeerID
     let name: String
     let version: String
-    let services: [String]
+    let services: Set<String>
     let sinceWallMs: Int64
     var lastHeardMs: Int64
     /// Three heartbeats went by without a word.
     var isSilent = false
+    /// When it last got a callback request, in turns.
+    var lastRequest: UInt64 = 0
     /// Nil: it takes no events.
     var window: Window?
 

@@ -90,6 +90,7 @@ public enum Publication: Hashable, Sendable {
     case drain(DrainBody)
     case plugin(PluginBody)
     case heartbeat(HeartbeatBody)
+    case app(AppBody)
 }
 
 /// A query whose answer lies on the disk.
@@ -117,6 +118,8 @@ public enum Effect: Hashable, Sendable {
     case requeue(Requester, id: String?, [UInt64])
     /// The dead letters of this batch are committed, and none any more; or they certainly are not.
     case endRequeue(ProducerBatch, isTaken: Bool)
+    /// Start, stop or restart a plugin that the host started, and answer.
+    case supervise(Requester, ControlReply, name: String, PluginAction)
     /// The launch has ended: stop the host, or begin the next launch at once.
     case stop(restart: Bool)
     /// For the operator's log: a constant message and its fields.

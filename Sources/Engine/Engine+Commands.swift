@@ -34,15 +34,18 @@ extension Engine {
         while decision == nil, !deferred.isEmpty {
             let command = deferred.removeFirst()
             decide(command, now: now, into: &effects)
-            if decision == nil { settleGate(into: &effects) }
+            if decision == nil { settleGate(now: now, into: &effects) }
         }
     }
 
     /// After a command that changed nothing: what it closed on being read opens again, unless another one closes.
-    private mutating func settleGate(into effects: inout [Effect]) {
+    private mutating func settleGate(now: Now, into effects: inout [Effect]) {
         guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
         if gate != .dead { tellTakenAfterKill(into: &effects) }
+        settleReports(into: &effects)
+        tellApps(into: &effects)
+        resumeRequests(now: now, into: &effects)
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {

@@ -29,7 +29,7 @@ extension Engine {
         case .initialize, .initializeWithHoldingOperations: .noOp
         case .endLaunch(let restart): .endLaunch(restart: restart)
         case .state, .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
-            .deadLetters, .requeue, .stats:
+            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle:
             nil
         }
     }
@@ -53,6 +53,11 @@ extension Engine {
             lookUp(.history(after: after, limit: limit), request, requester, into: &effects)
         case .deadLetters(let after, let limit):
             lookUp(.deadLetters(after: after, limit: limit), request, requester, into: &effects)
+        case .request: route(request, requester, now: now, into: &effects)
+        case .appLifecycle: takeReport(request, requester, now: now, into: &effects)
+        case .plugin(let name, let action):
+            let reply = ControlReply(id: request.id, status: status)
+            effects.append(.supervise(requester, reply, name: name, action))
         case .requeue(let seqs): requeue(request, seqs, requester, into: &effects)
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
             .endLaunch:

@@ -9,7 +9,10 @@ extension Engine {
         _ message: PluginMessage, from peer: PeerID, now: Now, into effects: inout [Effect]
     ) {
         if case .hello(let hello) = message { return greet(hello, peer, now: now, into: &effects) }
-        guard var attachment = attachments[peer] else { return notKnown(peer, into: &effects) }
+        guard var attachment = attachments[peer] else {
+            if case .result = message { statistics.resultsDropped += 1 }
+            return notKnown(peer, into: &effects)
+        }
         attachment.lastHeardMs = now.monotonicMs
         let wasSilent = attachment.isSilent
         attachment.isSilent = false
@@ -21,9 +24,7 @@ extension Engine {
             acknowledge(peer, through: through, rejects, now: now, into: &effects)
         case .heartbeat: break
         case .bye: detach(peer, change: .detached, reason: "bye", into: &effects)
-        case .result:
-            effects.append(
-                .send(peer, .error(WireError(.invalidMessage, "a result for a request that was never sent"))))
+        case .result(let number, let result): take(result, for: number, from: peer, into: &effects)
         }
     }
 
@@ -61,7 +62,6 @@ extension Engine {
             }
             return
         }
-        let isNew = attachments[peer] == nil
         if let old = attachments.values.first(where: { $0.name == hello.name && $0.peer != peer }) {
             let error = WireError(.superseded, "a newer process has attached as \(hello.name)")
             effects.append(.send(old.peer, .refused(error)))
@@ -70,10 +70,14 @@ extension Engine {
         if let before = attachments[peer], before.name != hello.name {
             detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
+        let isNew = attachments[peer] == nil
         attachments[peer] = Attachment(
-            peer: peer, name: hello.name, version: hello.version, services: hello.services,
+            peer: peer, name: hello.name, version: hello.version, services: Set(hello.services),
             sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
+        rememberServices(Set(hello.services))
+        // A process that says hello again has forgotten what it was asked.
+        if !isNew { abandonRequests(of: peer, into: &effects) }
         if isNew { report(hello.name, .attached, nil, into: &effects) }
         if let collect = hello.collect, collect.durable, lifecycle.state != .killed,
             durable[hello.name] == nil
@@ -166,6 +170,7 @@ extension Engine {
         _ peer: PeerID, change: PluginBody.Change?, reason: String?, into effects: inout [Effect]
     ) {
         guard let attachment = attachments.removeValue(forKey: peer) else { return }
+        abandonRequests(of: peer, into: &effects)
         if let change { report(attachment.name, change, reason, into: &effects) }
     }
 
@@ -191,6 +196,7 @@ extension Engine {
                 now.monotonicMs - attachment.lastHeardMs > 3 * configuration.heartbeatMs
             else { continue }
             attachments[peer]?.isSilent = true
+            abandonRequests(of: peer, into: &effects)
             report(attachment.name, .silent, "nothing heard for three heartbeats", into: &effects)
         }
         flushCursors(into: &effects)

@@ -103,6 +103,7 @@ extension Engine {
                 .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: Self.stopping)))
         }
         waiters = []
+        refuseRequests(Self.stoppingError, into: &effects)
         flushCursors(into: &effects)
         for peer in attachments.keys.sorted() { effects.append(.send(peer, .goodbye)) }
         effects.append(.stop(restart: restart))

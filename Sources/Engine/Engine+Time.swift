@@ -59,6 +59,7 @@ extension Engine {
             }
         }
         for waiter in waiters { consider(waiter.deadlineMs) }
+        consider(nextRequestDeadlineMs)
         return next
     }
 
@@ -72,6 +73,7 @@ extension Engine {
         checkDrain(now: now, into: &effects)
         reportProgress(now: now, into: &effects)
         expireWaiters(now: now, into: &effects)
+        expireRequests(now: now, into: &effects)
         warnHeld(now: now, into: &effects)
         guard nextHeartbeatMs <= now.monotonicMs else { return }
         beat(now: now, into: &effects)

@@ -25,6 +25,8 @@ extension Engine {
             case .reply(let requester, let id, let members):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, members: members)))
             case .configuration(let new): configurationWritten(new, nil, into: &effects)
+            case .report(let report, let requester, let id):
+                reportWritten(report, requester, id, into: &effects)
             case .known(let name): known(name, item.ticket, into: &effects)
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
@@ -58,6 +60,7 @@ extension Engine {
         durable = [:]
         attachments = [:]
         strangers = []
+        apps = AppTable()
         committed = lastSeq
         published = lastSeq
         shown = lifecycle
@@ -97,6 +100,12 @@ extension Engine {
                 .init(fingerprint: remembered.fingerprint, status: status, members: done.members))
         }
         settleWaiters(after: done.transition, into: &effects)
+        if let transition = done.transition {
+            if !transition.state.isOperating { interruptRequests(into: &effects) }
+            if transition.state == .killed { refuseReports(Self.notOperating(.killed), into: &effects) }
+            if transition.state.isOperating, transition.previous == .onHold { owesAllApps = true }
+            tellApps(into: &effects)
+        }
         if let transition = done.transition, transition.state == .holdRequested {
             armDrain(now: now, into: &effects)
         }
@@ -152,7 +161,8 @@ extension Engine {
                 .verdict(_, let requester, let id), .ingestReply(let requester, _, let id):
                 let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
                 effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
-            case .reply(let requester, let id, _), .requeued(_, _, let requester, let id):
+            case .reply(let requester, let id, _), .requeued(_, _, let requester, let id),
+                .report(_, let requester, let id):
                 effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
@@ -177,6 +187,8 @@ extension Engine {
         repliesAfterKill = []
         deferred = []
         waiters = []
+        refuseRequests(error, into: &effects)
+        refuseReports(error, into: &effects)
         gate = .dead
     }
 
@@ -207,7 +219,7 @@ extension Engine {
         case .ingestReply(let requester, let outcome, let id):
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
         case .configuration(let new): configurationWritten(new, error, into: &effects)
-        case .reply(let requester, let id, _):
+        case .reply(let requester, let id, _), .report(_, let requester, let id):
             effects.append(.reply(requester, ControlReply(id: id, status: status, error: error)))
         case .known(let name): unknown(name, item.ticket, error, into: &effects)
         case .burial(let name): unburied(name, error, into: &effects)
@@ -239,6 +251,8 @@ extension Engine {
         if isClosing {
             if failed.command.intent.closes {
                 drain = nil
+                interruptRequestsInMemory(into: &effects)
+                refuseReports(Self.closedInMemory, into: &effects)
                 unwritten = DeferredCommand(
                     intent: failed.command.intent, request: failed.command.request, requester: nil,
                     readAfter: failed.command.readAfter, readAt: failed.command.readAt, isRetry: true)

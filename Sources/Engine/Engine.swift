@@ -112,6 +112,22 @@ public struct Engine: Hashable, Sendable {
     /// Where the next round of deliveries begins, so that no collector is served ahead of the others for ever.
     var deliveryTurn = 0
 
+    // MARK: Callbacks
+
+    var requests = RequestTable()
+    /// Requests that were read while a closing was being written.
+    var undecided: [UndecidedRequest] = []
+    /// Reports that were read while a kill was being written.
+    var undecidedReports: [UndecidedReport] = []
+    var requestTurn: UInt64 = 0
+    /// Services that somebody provided since the process began.
+    var servicesSeen: Set<String> = []
+    var apps: AppTable
+    /// A full restart is on disk, and a closing that was read since keeps it from telling where the apps are.
+    var owesAllApps = false
+    /// Plugins that the host started itself, by name.
+    var supervised: [String: SupervisedPlugin] = [:]
+
     // MARK: The hold
 
     var drain: Drain?
@@ -159,6 +175,8 @@ public struct Engine: Hashable, Sendable {
                 handedThrough: recovered.lifecycle.closedThrough ?? ledger.lastSeq)
         }
         replies = recovered.replies
+        apps = ledger.apps
+        if lifecycle.state.isOperating { apps.settle() }
         internalConfiguration = recovered.configuration
         stream = StreamState(
             lastState: StreamState.Sent(body: recovered.lastState, seq: lifecycle.seq.raw, prev: 0),
@@ -210,6 +228,9 @@ public struct Engine: Hashable, Sendable {
 
     /// Nothing waits for the disk.
     public var isIdle: Bool { decision == nil && awaiting.isEmpty }
+
+    /// Everybody who is attached.
+    public var peers: [PeerID] { attachments.keys.sorted() }
 
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
 

@@ -18,6 +18,8 @@ public struct EngineConfiguration: Hashable, Sendable {
     public var collectorMaxLagMs: Int64 = 0
     public var heartbeatMs: Int64 = 1000
     public var maxPlugins = 256
+    /// Callback requests in flight with one provider, beyond which it gets no more.
+    public var maxRequestsPerProvider = 64
     public var rememberedProducers = 10_000
     public var rememberedReplies = 1024
     /// The internal configuration's size as JSON.

@@ -16,6 +16,7 @@ public struct Statistics: Hashable, Sendable {
     public var acks: UInt64 = 0
     public var transitions: UInt64 = 0
     public var requests: UInt64 = 0
+    public var resultsDropped: UInt64 = 0
     public var invalidMessages: UInt64 = 0
     public var storageFull: UInt64 = 0
     public init() {}

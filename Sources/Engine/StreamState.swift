@@ -38,6 +38,7 @@ extension Engine {
         case .drain: number = stream.number("drain")
         case .plugin: number = stream.number("plugin")
         case .heartbeat: number = stream.number("heartbeat")
+        case .app(let body): number = stream.number(StreamTopic.app(phase: body.phase.rawValue).text)
         }
         let header = StreamHeader(launch: shown.launch, run: run, seq: number.seq, prev: number.prev)
         effects.append(.publish(header, publication))

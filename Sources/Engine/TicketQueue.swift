@@ -24,6 +24,8 @@ enum Awaited: Hashable, Sendable {
     case configuration(JSONValue)
     /// A durable collector's place is kept from now on.
     case known(collector: String)
+    /// An app's report.
+    case report(AppReport, Requester, id: String?)
     /// Rejected events are among the dead letters: the collector's cursor may pass them.
     case burial(collector: String)
     /// Every block that was under way when the disk was full has failed.

@@ -53,9 +53,10 @@ extension ControlCommand {
         switch self {
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
             .endLaunch,
-            .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats:
+            .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats,
+            .appLifecycle:
             true
-        case .configure, .forget, .requeue: false
+        case .configure, .forget, .requeue, .request, .plugin: false
         }
     }
 }

@@ -91,6 +91,9 @@ extension Reactor {
         case .heartbeat(let body):
             topic = .heartbeat
             body.write(into: &writer)
+        case .app(let body):
+            topic = .app(phase: body.phase.rawValue)
+            body.write(into: &writer)
         }
         let body = writer.bytes
         writer.reset()

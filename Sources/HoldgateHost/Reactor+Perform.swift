@@ -40,8 +40,11 @@ extension Reactor {
         case .requeue(let requester, let id, let seqs): requeue(seqs, requester, id: id)
         case .endRequeue(let batch, let isTaken):
             if isTaken { journal.settleRequeue(batch) } else { journal.abandonRequeue(batch) }
+        case .supervise(let requester, let reply, let name, let action):
+            supervise(name, action, requester, reply)
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
+            stopSupervising()
         case .log(let level, let message, let fields): log.log(level, message, fields)
         }
     }
@@ -97,9 +100,16 @@ extension Reactor {
         message.write(into: &writer)
         do throws(ZeroMQError) {
             guard try sendPrefix(to: peer), try sockets.plugin.send(writer.bytes) else {
-                return  // Its queue is full: it hears the next one.
+                // Its queue is full: it hears the next one.
+                if case .request(let number, _, _, _) = message {
+                    engine.unsent(number, isGone: false, into: &effects)
+                }
+                return
             }
         } catch {
+            if case .request(let number, _, _, _) = message, error.code == .hostUnreachable {
+                engine.unsent(number, isGone: true, into: &effects)
+            }
             try lose(peer, error)
         }
         if case .refused = message { sockets.forget(peer) }

@@ -16,6 +16,7 @@ enum Note: Sendable {
     /// What a look-up on the journal's thread found.
     case answer(Requester, ControlReply)
     case requeue(RequeueResult)
+    case supervision(SupervisionNote)
     /// SIGTERM, or whoever embeds the host.
     case stop
 }
@@ -42,8 +43,13 @@ final class Reactor: @unchecked Sendable {
     let inbox: Inbox<Note>
     let grants: GrantReader
     let historyReader: HistoryReader
+    /// Nil: the host starts no plugins.
+    let supervisor: Supervisor?
 
     var envelopes = Envelopes()
+    /// Commands that wait for the supervisor.
+    var supervised: [UInt64: (requester: Requester, reply: ControlReply)] = [:]
+    var lastSupervised: UInt64 = 0
     /// Blocks on their way to the disk, in the order of their tickets.
     var blocks = BlockQueue()
     var effects: [Effect] = []
@@ -53,6 +59,7 @@ final class Reactor: @unchecked Sendable {
     let scanner: EventScanner
     var writer = JSONWriter()
     var subscriptions = Subscriptions()
+    var probes = Probes()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
@@ -79,7 +86,8 @@ final class Reactor: @unchecked Sendable {
     init(
         configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
         engine: Engine,
-        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader
+        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader,
+        supervisor: Supervisor? = nil
     ) {
         self.configuration = configuration
         self.log = log
@@ -90,6 +98,7 @@ final class Reactor: @unchecked Sendable {
         self.inbox = inbox
         grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
+        self.supervisor = supervisor
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
         message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
@@ -127,6 +136,7 @@ final class Reactor: @unchecked Sendable {
             tick()
             if reads { try readIngest() }
             try readPlugin()
+            try probe()
             try readSubscriptions()
             try readControl()
             try handOver()
@@ -146,7 +156,7 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        var due = engine.nextTickMs
+        var due = min(engine.nextTickMs, probes.dueMs ?? .max)
         if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
         return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
@@ -160,6 +170,7 @@ final class Reactor: @unchecked Sendable {
             case .journal(let completion): take(completion, now: time)
             case .answer(let requester, let reply): effects.append(.reply(requester, reply))
             case .requeue(let result): takeRequeue(result, now: time)
+            case .supervision(let note): take(note)
             case .stop: engine.stop(restart: false, into: &effects)
             }
             perform()

@@ -54,6 +54,8 @@ struct Checkpoint: Hashable {
             writer.put(range.first.raw)
             writer.put(range.count)
         }
+        writer.put(UInt32(ledger.apps.reports.count))
+        for report in ledger.apps.reports { RecordCodec.write(report, to: writer) }
         writer.put(UInt32(ledger.producers.limit))
         writer.put(UInt32(ledger.producers.rows.count))
         for (producer, row) in ledger.producers.rows.sorted(by: { $0.value.heard < $1.value.heard }) {
@@ -82,6 +84,8 @@ struct Checkpoint: Hashable {
         for _ in 0..<(try reader.takeCount(ofSize: 16)) {
             discarded.append(try RecordCodec.takeRange(&reader))
         }
+        var apps = AppTable()
+        for _ in 0..<(try reader.takeCount(ofSize: 11)) { apps.take(try RecordCodec.takeApp(&reader)) }
         let limit = Int(try reader.take(UInt32.self))
         guard limit > 0 else { throw BadRecord(what: "a table without room") }
         ledger = Ledger(producerLimit: limit)
@@ -89,6 +93,7 @@ struct Checkpoint: Hashable {
         ledger.keptBytes = keptBytes
         ledger.head = head
         ledger.cursors = cursors
+        ledger.apps = apps
         for range in discarded { ledger.addDiscard(range) }
         for _ in 0..<(try reader.takeCount(ofSize: 21)) {
             let producer = try reader.takeString()

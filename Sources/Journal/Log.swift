@@ -133,6 +133,7 @@ public final class Log {
             16 + collector.utf8.count
         case .discarded: 24
         case .head: 80
+        case .app(let report): 16 + report.app.utf8.count
         }
     }
 

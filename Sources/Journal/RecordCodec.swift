@@ -19,6 +19,8 @@ enum RecordKind: UInt8 {
     case purge = 10
     /// They are gone.
     case purged = 11
+    /// Where an app was said to be.
+    case app = 12
 }
 
 /// Where a block's line table stands within its commit's meta.
@@ -109,7 +111,24 @@ enum RecordCodec {
         case .head(let head):
             writer.put(RecordKind.head.rawValue)
             write(head, to: writer)
+        case .app(let report):
+            writer.put(RecordKind.app.rawValue)
+            write(report, to: writer)
         }
+    }
+
+    static func write(_ report: AppReport, to writer: ByteWriter) {
+        writer.put(report.app)
+        writer.put(UInt8((report.isForeground ? 1 : 0) | (report.gated ? 2 : 0)))
+        writer.put(report.wallMs)
+    }
+
+    static func takeApp(_ reader: inout ByteReader) throws(BadRecord) -> AppReport {
+        let app = try reader.takeString()
+        let flags = try reader.take(UInt8.self)
+        return AppReport(
+            app: app, isForeground: flags & 1 != 0, wallMs: try reader.take(Int64.self), gated: flags & 2 != 0
+        )
     }
 
     static func write(_ launch: LaunchID, to writer: ByteWriter) {

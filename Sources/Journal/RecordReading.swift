@@ -51,6 +51,7 @@ extension RecordCodec {
             let reason = try reason(try reader.take())
             return .entry(.discarded(try takeRange(&reader), reason), table: nil)
         case .head: return .entry(.head(try takeHead(&reader)), table: nil)
+        case .app: return .entry(.app(try takeApp(&reader)), table: nil)
         case .checkpoint: return .checkpoint(try Checkpoint(&reader))
         case .retired: return .retired(through: try reader.take())
         case .purge: return .purge

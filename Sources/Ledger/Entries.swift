@@ -69,6 +69,28 @@ public enum Entry: Hashable, Sendable {
     case discarded(SeqRange, DiscardReason)
     /// The history's newest record.
     case head(HistoryHead)
+    case app(AppReport)
+}
+
+/// Where an app was said to be.
+public struct AppReport: Hashable, Sendable {
+    public let app: String
+    public let isForeground: Bool
+    /// When it was read, in milliseconds since 1970 (UTC).
+    public let wallMs: Int64
+    /// Whether the gate was closed then, so that nobody was told.
+    public let gated: Bool
+    public init(app: String, isForeground: Bool, wallMs: Int64, gated: Bool) {
+        self.app = app
+        self.isForeground = isForeground
+        self.wallMs = wallMs
+        self.gated = gated
+    }
+
+    /// The same, now that everybody was told.
+    public var told: AppReport {
+        AppReport(app: app, isForeground: isForeground, wallMs: wallMs, gated: false)
+    }
 }
 
 /// The newest record of the history: its number and its hash (64 lowercase hexadecimal digits).

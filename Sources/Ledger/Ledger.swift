@@ -16,6 +16,7 @@ public struct Ledger: Hashable, Sendable {
     /// Ranges that are no longer delivered, in order, without overlap, beyond the lowest cursor.
     public private(set) var discarded: [SeqRange] = []
     public var head: HistoryHead?
+    public var apps = AppTable()
 
     public init(producerLimit: Int) {
         producers = ProducerTable(limit: producerLimit)
@@ -45,6 +46,8 @@ public struct Ledger: Hashable, Sendable {
             dropPassedDiscards()
         case .head(let head):
             self.head = head
+        case .app(let report):
+            apps.take(report)
         }
     }
 

@@ -130,8 +130,27 @@ extension ControlCommand {
             self = .deadLetters(after: page.after, limit: page.limit)
         case "requeue": self = .requeue(seqs: try Self.seqs(&arguments))
         case "stats": self = .stats
+        case "request": self = try Self.request(&arguments)
+        case "plugin":
+            self = .plugin(
+                name: try arguments.required(arguments.nameString("name"), "name"),
+                try arguments.required(arguments.choice("action", PluginAction.self), "action"))
+        case "appLifecycle":
+            self = .appLifecycle(
+                app: try arguments.required(arguments.nameString("app"), "app"),
+                try arguments.required(arguments.choice("phase", AppPhase.self), "phase"))
         default: return nil
         }
+    }
+
+    private static func request(_ arguments: inout ObjectReader) throws(WireError) -> ControlCommand {
+        let service = try arguments.required(
+            arguments.nameString("service", bytes: 1...WireBounds.serviceBytes), "service")
+        let object = arguments.value("arguments") ?? .object([])
+        guard object.asMembers != nil else { throw arguments.error("arguments", "is not an object") }
+        let timeoutMs = try arguments.int64("timeoutMs", in: 1...WireBounds.requestTimeoutMs)
+        return .request(
+            service: service, arguments: object, timeoutMs: timeoutMs ?? WireBounds.defaultRequestTimeoutMs)
     }
 
     private static func patch(
@@ -187,6 +206,16 @@ extension ControlCommand {
             writer.member("name", name)
         case .requeue(let seqs):
             writer.member("seqs", JSONValue.array(seqs.map { .uint($0) }))
+        case .request(let service, let object, let timeoutMs):
+            writer.member("service", service)
+            writer.member("arguments", object)
+            writer.member("timeoutMs", timeoutMs)
+        case .plugin(let name, let action):
+            writer.member("name", name)
+            writer.member("action", action.rawValue)
+        case .appLifecycle(let app, let phase):
+            writer.member("app", app)
+            writer.member("phase", phase.rawValue)
         case .kill, .initialize, .initializeWithHoldingOperations, .state, .isOperating, .ping, .commands,
             .configuration, .plugins, .stats:
             break

@@ -62,6 +62,12 @@ public enum ControlCommand: Hashable, Sendable {
     case deadLetters(after: UInt64, limit: Int)
     case requeue(seqs: [UInt64])
     case stats
+    /// Ask the provider of a service. `arguments` is an object.
+    case request(service: String, arguments: JSONValue, timeoutMs: Int64)
+    /// Start, stop or restart a plugin that the host started.
+    case plugin(name: String, PluginAction)
+    /// An app came to the foreground, or left it.
+    case appLifecycle(app: String, AppPhase)
 
     /// The name on the wire (never an alias).
     public var name: String {
@@ -84,6 +90,9 @@ public enum ControlCommand: Hashable, Sendable {
         case .deadLetters: "deadLetters"
         case .requeue: "requeue"
         case .stats: "stats"
+        case .request: "request"
+        case .plugin: "plugin"
+        case .appLifecycle: "appLifecycle"
         }
     }
 
@@ -94,7 +103,7 @@ public enum ControlCommand: Hashable, Sendable {
             .endLaunch:
             true
         case .state, .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
-            .deadLetters, .requeue, .stats:
+            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle:
             false
         }
     }
@@ -105,6 +114,19 @@ public enum ControlCommand: Hashable, Sendable {
         "endLaunch",
         "state", "isOperating", "ping", "commands", "configuration", "configure", "history", "plugins",
         "forget",
-        "deadLetters", "requeue", "stats",
+        "deadLetters", "requeue", "stats", "request", "plugin", "appLifecycle",
     ]
+}
+
+/// What `plugin` does to a plugin that the host started. The raw value is the name on the wire.
+public enum PluginAction: String, Hashable, Sendable, CaseIterable {
+    case start
+    case stop
+    case restart
+}
+
+/// Where an app is. The raw value is the name on the wire.
+public enum AppPhase: String, Hashable, Sendable, CaseIterable {
+    case foreground
+    case background
 }

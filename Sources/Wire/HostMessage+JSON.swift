@@ -24,6 +24,19 @@ extension HostMessage {
             writer.member("seq", seq.raw)
             body.writeMembers(into: &writer)
             writer.endObject()
+        case .request(let id, let service, let arguments, let timeoutMs):
+            writer.beginObject()
+            writer.member("type", "request")
+            writer.member("id", id)
+            writer.member("service", service)
+            writer.member("arguments", arguments)
+            writer.member("timeoutMs", timeoutMs)
+            writer.endObject()
+        case .app(let body):
+            writer.beginObject()
+            writer.member("type", "app")
+            body.writeMembers(into: &writer)
+            writer.endObject()
         case .heartbeat: writeBare("heartbeat", into: &writer)
         case .goodbye: writeBare("goodbye", into: &writer)
         case .helloWanted: writeBare("hello?", into: &writer)
@@ -60,6 +73,15 @@ extension HostMessage {
             let seq = try object.required(object.uint64("seq"), "seq")
             let launch = try object.launch()
             return .state(try StateBody(&object), seq: TransitionSeq(seq), launch: launch)
+        case "request":
+            return .request(
+                id: try object.required(object.uint64("id"), "id"),
+                service: try object.required(
+                    object.nameString("service", bytes: 1...WireBounds.serviceBytes), "service"),
+                arguments: object.value("arguments") ?? .object([]),
+                timeoutMs: try object.required(
+                    object.int64("timeoutMs", in: 0...WireBounds.durationMs), "timeoutMs"))
+        case "app": return .app(try AppBody(&object))
         case "heartbeat": return .heartbeat
         case "goodbye": return .goodbye
         case "hello?": return .helloWanted

@@ -159,6 +159,9 @@ public enum WireBounds {
     /// Types and services of a `hello`.
     public static let helloNames = 1024
     public static let serviceBytes = 256
+    /// `timeoutMs` of `request`: 1 to an hour, 5 seconds if not given.
+    public static let requestTimeoutMs: Int64 = 3_600_000
+    public static let defaultRequestTimeoutMs: Int64 = 5000
     public static let windowBytes = 1 << 40
     /// Frames of an envelope, its empty one included, and bytes of each.
     public static let envelopeFrames = 8

@@ -14,13 +14,13 @@ extension PluginMessage {
         case "hello": return .hello(try Hello(&object))
         case "ack": return try ack(&object)
         case "result":
-            guard try JSONValue.idText(object.value("id"), code: .invalidMessage) != nil else {
-                throw object.error("id", "is missing")
-            }
-            guard (object.value("value") == nil) != (object.value("error") == nil) else {
+            let id = try object.required(object.uint64("id"), "id")
+            switch (object.value("value"), object.value("error")) {
+            case (let value?, nil): return .result(id: id, .success(value))
+            case (nil, let error?): return .result(id: id, .failure(try WireError(error)))
+            case (nil, nil), (.some, .some):
                 throw WireError(.invalidMessage, "a result has either \"value\" or \"error\"")
             }
-            return .result(body: value.text)
         case "heartbeat": return .heartbeat
         case "bye": return .bye
         default: throw WireError(.invalidMessage, "no message type \(quoted(type)) from a plugin")
@@ -60,7 +60,17 @@ extension PluginMessage {
                     JSONValue.array(rejects.map { .array([.uint($0.seq.raw), .string($0.reason)]) }))
             }
             writer.endObject()
-        case .result(let body): writer.raw(body)
+        case .result(let id, let result):
+            writer.beginObject()
+            writer.member("type", "result")
+            writer.member("id", id)
+            switch result {
+            case .success(let value): writer.member("value", value)
+            case .failure(let error):
+                writer.name("error")
+                error.write(into: &writer)
+            }
+            writer.endObject()
         case .heartbeat: writeBare("heartbeat", into: &writer)
         case .bye: writeBare("bye", into: &writer)
         }

@@ -30,8 +30,8 @@ public struct Reject: Hashable, Sendable {
 public enum PluginMessage: Hashable, Sendable {
     case hello(Hello)
     case ack(through: JournalSeq, rejects: [Reject])
-    /// Room for callback requests: `body` is the JSON text of the message.
-    case result(body: String)
+    /// The answer to the request of this number: a value, or the provider's error.
+    case result(id: UInt64, Result<JSONValue, WireError>)
     case heartbeat
     case bye
 
@@ -93,6 +93,9 @@ public enum HostMessage: Hashable, Sendable {
     case error(WireError)
     case deliver(DeliverHeader)
     case state(StateBody, seq: TransitionSeq, launch: LaunchID)
+    /// A callback request for one of the plugin's services; answer with `result` and the same number.
+    case request(id: UInt64, service: String, arguments: JSONValue, timeoutMs: Int64)
+    case app(AppBody)
     case heartbeat
     case goodbye
     /// The host does not know the sender: say hello again.

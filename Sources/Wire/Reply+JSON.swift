@@ -106,13 +106,14 @@ extension ObjectReader {
 }
 
 extension WireError {
-    /// `{"code":…,"message":…,"retryable":…}`, and `index` where there is one.
+    /// `{"code":…,"message":…,"retryable":…}`, and `index` and `outcome` where there is one.
     public func write(into writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("code", code.raw)
         writer.member("message", message)
         writer.member("retryable", retryable)
         if let index { writer.member("index", index) }
+        if isOutcomeUnknown { writer.member("outcome", "unknown") }
         writer.endObject()
     }
 
@@ -125,7 +126,8 @@ extension WireError {
         let code = try object.required(object.string("code", bytes: 1...WireBounds.nameBytes), "code")
         self.init(
             ErrorCode(code), try object.string("message", bytes: 0...Int.max) ?? "",
-            retryable: try object.bool("retryable") ?? false, index: try object.int("index", in: 0...Int.max))
+            retryable: try object.bool("retryable") ?? false, index: try object.int("index", in: 0...Int.max),
+            isOutcomeUnknown: try object.string("outcome", bytes: 0...WireBounds.nameBytes) == "unknown")
     }
 }
 

@@ -131,3 +131,31 @@ extension PluginBody {
             reason: try object.string("reason", bytes: 0...Int.max))
     }
 }
+
+extension AppBody {
+    public func write(into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeMembers(into: &writer)
+        writer.endObject()
+    }
+
+    func writeMembers(into writer: inout JSONWriter) {
+        writer.member("app", app)
+        writer.member("phase", phase.rawValue)
+        writer.member("time", Timestamp.text(ms: wallMs))
+    }
+
+    public static func parse(
+        _ bytes: UnsafeRawBufferPointer, with parser: JSONParser
+    ) throws(WireError) -> AppBody {
+        var object = try ObjectReader(parser.parse(bytes), code: .invalidMessage)
+        return try AppBody(&object)
+    }
+
+    init(_ object: inout ObjectReader) throws(WireError) {
+        self.init(
+            app: try object.required(object.nameString("app"), "app"),
+            phase: try object.required(object.choice("phase", AppPhase.self), "phase"),
+            wallMs: try object.required(object.time("time"), "time"))
+    }
+}

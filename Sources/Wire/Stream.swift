@@ -83,6 +83,8 @@ public struct PluginBody: Hashable, Sendable {
         case silent
         case evicted
         case restarted
+        /// The host started it, it ended again and again, and is left alone.
+        case gaveUp
     }
     public var plugin: String
     public var change: Change
@@ -91,5 +93,18 @@ public struct PluginBody: Hashable, Sendable {
         self.plugin = plugin
         self.change = change
         self.reason = reason
+    }
+}
+
+/// The body of an `app.<phase>` message: an app came to the foreground, or left it.
+public struct AppBody: Hashable, Sendable {
+    public var app: String
+    public var phase: AppPhase
+    /// When it was reported, in milliseconds since 1970 (UTC).
+    public var wallMs: Int64
+    public init(app: String, phase: AppPhase, wallMs: Int64) {
+        self.app = app
+        self.phase = phase
+        self.wallMs = wallMs
     }
 }

@@ -61,12 +61,19 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     public let retryable: Bool
     /// The place of the bad event over all frames, from 0; ingest only.
     public let index: Int?
+    /// The request had reached its provider: whether it was carried out is not known. On the wire:
+    /// `"outcome":"unknown"`.
+    public let isOutcomeUnknown: Bool
 
-    public init(_ code: ErrorCode, _ message: String, retryable: Bool = false, index: Int? = nil) {
+    public init(
+        _ code: ErrorCode, _ message: String, retryable: Bool = false, index: Int? = nil,
+        isOutcomeUnknown: Bool = false
+    ) {
         self.code = code
         self.message = message
         self.retryable = retryable
         self.index = index
+        self.isOutcomeUnknown = isOutcomeUnknown
     }
 
     public var description: String { "\(code): \(message)" }

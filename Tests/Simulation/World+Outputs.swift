@@ -79,7 +79,7 @@ extension World {
             note("\(collectors[index].name) hears \(message)")
             collectors[index].disconnect()
         case .error(let error): note("\(collectors[index].name) hears \(error)")
-        case .deliver, .state, .heartbeat: break
+        case .deliver, .state, .heartbeat, .request, .app: break
         }
     }
 

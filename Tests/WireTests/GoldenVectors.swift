@@ -52,6 +52,21 @@ enum Golden {
         (.init(.deadLetters(after: 9, limit: 1)), #"{"v":1,"command":"deadLetters","after":9,"limit":1}"#),
         (.init(.requeue(seqs: [1, .max])), #"{"v":1,"command":"requeue","seqs":[1,18446744073709551615]}"#),
         (.init(.stats, source: "", reason: ""), #"{"v":1,"command":"stats","source":"","reason":""}"#),
+        (
+            .init(
+                .request(
+                    service: "emailPermission.get", arguments: .object([.init("a", .int(1))]), timeoutMs: 5000
+                )),
+            #"{"v":1,"command":"request","service":"emailPermission.get","arguments":{"a":1},"timeoutMs":5000}"#
+        ),
+        (
+            .init(.plugin(name: "geofence", .restart)),
+            #"{"v":1,"command":"plugin","name":"geofence","action":"restart"}"#
+        ),
+        (
+            .init(.appLifecycle(app: "shop", .background)),
+            #"{"v":1,"command":"appLifecycle","app":"shop","phase":"background"}"#
+        ),
     ]
 
     static let replies: [(ControlReply, String)] = [
@@ -71,6 +86,17 @@ enum Golden {
             .init(id: "3", status: status, error: WireError(.conflict, "two\nlines", retryable: true)),
             #"{"v":1,"id":3,"ok":false,\#(statusText),"error":{"code":"conflict","message":"two\nlines","#
                 + #""retryable":true}}"#
+        ),
+        (
+            .init(
+                id: nil, status: status,
+                error: WireError(.serviceUnavailable, "lost", isOutcomeUnknown: true)),
+            #"{"v":1,"id":null,"ok":false,\#(statusText),"error":{"code":"serviceUnavailable","message":"lost","#
+                + #""retryable":false,"outcome":"unknown"}}"#
+        ),
+        (
+            .init(id: nil, status: status, members: [.init("value", .array([.null, .string("x")]))]),
+            #"{"v":1,"id":null,"ok":true,\#(statusText),"value":[null,"x"]}"#
         ),
     ]
 
@@ -140,8 +166,20 @@ enum Golden {
             #"{"type":"ack","through":9,"rejects":[[8,"no"],[9,""]]}"#
         ),
         (
-            .result(body: #"{"type":"result","id":"1","value":{"a":1}}"#),
-            #"{"type":"result","id":"1","value":{"a":1}}"#
+            .result(id: 1, .success(.object([.init("a", .int(1))]))),
+            #"{"type":"result","id":1,"value":{"a":1}}"#
+        ),
+        (.result(id: 2, .success(.null)), #"{"type":"result","id":2,"value":null}"#),
+        (
+            .result(id: 3, .failure(WireError(ErrorCode("noMorePages"), "the last page was read"))),
+            #"{"type":"result","id":3,"error":{"code":"noMorePages","message":"the last page was read","#
+                + #""retryable":false}}"#
+        ),
+        (
+            .result(
+                id: .max, .failure(WireError(.internalError, "m", retryable: true, isOutcomeUnknown: true))),
+            #"{"type":"result","id":18446744073709551615,"error":{"code":"internal","message":"m","#
+                + #""retryable":true,"outcome":"unknown"}}"#
         ),
         (.heartbeat, #"{"type":"heartbeat"}"#),
         (.bye, #"{"type":"bye"}"#),
@@ -181,6 +219,14 @@ enum Golden {
             .state(states[0].0, seq: TransitionSeq(3), launch: launch),
             #"{"type":"state",\#(launchText),"seq":3,"# + states[0].1.dropFirst()
         ),
+        (
+            .request(id: 7, service: "coupons.fetch", arguments: .object([]), timeoutMs: 250),
+            #"{"type":"request","id":7,"service":"coupons.fetch","arguments":{},"timeoutMs":250}"#
+        ),
+        (
+            .app(.init(app: "shop", phase: .foreground, wallMs: 1)),
+            #"{"type":"app","app":"shop","phase":"foreground","time":"1970-01-01T00:00:00.001Z"}"#
+        ),
         (.heartbeat, #"{"type":"heartbeat"}"#),
         (.goodbye, #"{"type":"goodbye"}"#),
         (.helloWanted, #"{"type":"hello?"}"#),
@@ -215,6 +261,13 @@ enum Golden {
 
     static let drains: [(DrainBody, String)] = [
         (.init(total: 10, remaining: 0), #"{"total":10,"remaining":0}"#)
+    ]
+
+    static let apps: [(AppBody, String)] = [
+        (
+            .init(app: "a/b é", phase: .background, wallMs: wallMs),
+            #"{"app":"a/b é","phase":"background","time":"2026-01-31T12:34:56.789Z"}"#
+        )
     ]
 
     static let heartbeats: [(HeartbeatBody, String)] = [

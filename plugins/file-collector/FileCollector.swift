@@ -61,7 +61,7 @@ enum FileCollector {
                 "attached, cursor \(cursor.map { String($0.raw) } ?? "none"), the host is \(status.state.rawValue)"
             )
         case .detached: log("the host is away")
-        case .state: break
+        case .state, .app: break
         case .problem(let error): log("\(error)")
         }
     }
