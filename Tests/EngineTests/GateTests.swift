@@ -153,6 +153,20 @@ import Wire
 
     // MARK: Kill
 
+    @Test func aKillClosesAtOnceWhateverIsBeingWritten() {
+        var desk = Desk(collectors: ["c"])
+        desk.hello("c")
+        _ = desk.emit()
+        _ = desk.send(.initialize, key: "k")
+        _ = desk.send(.kill)
+        desk.handOver()
+        #expect(desk.handed().isEmpty)
+        let late = desk.sendBlock()
+        desk.disk()
+        #expect(desk.ingestReplies[late]?.brief == "notOperating")
+        #expect(desk.blocks.isEmpty)
+    }
+
     @Test func killSaysWhatItDiscardsAndWhatItCanNotRecall() {
         var desk = Desk(collectors: ["c", "d"])
         desk.hello("c", windowBytes: 150)
