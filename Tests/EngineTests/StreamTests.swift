@@ -85,4 +85,15 @@ import Wire
         desk.handOver()
         #expect(desk.streamed == [1, 2, 3, 4, 5, 6])
     }
+
+    @Test func whatWaitedThroughARestartIsStreamedByTheNextStart() {
+        var desk = Desk(collectors: ["c"])
+        _ = desk.emit()
+        desk.hold()
+        _ = desk.emit(2)
+        desk.restart()
+        desk.start()
+        desk.handOver()
+        #expect(desk.streamed == [1, 2, 3])
+    }
 }

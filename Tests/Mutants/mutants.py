@@ -39,10 +39,10 @@ MUTANTS = [
      "seq: last.seq, prev: last.prev)", "seq: 0, prev: last.prev)",
      "StreamTests"),
     ("late ack counted after kill", "Sources/Engine/Engine+Collectors.swift",
-     "guard lifecycle.state != .killed, let attachment", "guard let attachment",
+     "guard lifecycle.state != .killed, gate != .dead else {", "guard lifecycle.launch == shown.launch else {",
      "GateTests"),
     ("history hash not checked", "Sources/Journal/HistoryFormat.swift",
-     "guard SHA256.hex(of: body) == hash else", "guard !hash.isEmpty else",
+     "guard SHA256.hex(of: body) == hash else", "guard SHA256.hex(of: body).count == hash.utf8.count else",
      "HistoryChainTests|HistoryFileTests"),
     ("lease not restored", "Sources/Engine/Engine+Time.swift",
      "guard let lease = lifecycle.lease else { break }", "guard let lease = lifecycle.lease, lease.durationMs < 0 else { break }",
@@ -91,7 +91,7 @@ def try_mutant(name, file, old, new, tests):
         tested = run("swift", "test", "--skip-build", "--filter", tests)
     finally:
         write(path, text)
-    noticed = sorted(set(re.findall(r"✘ Test (\w+)", tested.stdout)))
+    noticed = sorted(set(re.findall(r"✘ Test (\w+)\(", tested.stdout)))
     if tested.returncode == 0:
         return "SURVIVED", tests
     return "killed", ", ".join(noticed) or "a trap: " + tested.stdout.strip().splitlines()[-1][:80]
