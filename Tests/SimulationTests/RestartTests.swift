@@ -76,4 +76,21 @@ import Wire
         host.handOver(Self.now(3), limit: 9)
         #expect(host.outputs.isEmpty)
     }
+
+    @Test func whatWasGatedComesOutAsGatedAfterARestart() throws {
+        let storage = FaultyStorage()
+        let configuration = EngineConfiguration()
+        var host = try Self.host(storage, 0, configuration)
+        Self.emit(host, 1, 10)
+        storage.restart()
+        host = try Self.host(storage, 20, configuration)
+        host.control(ControlRequest(.startOperation(leaseMs: nil)), Requester(9), Self.now(50))
+        Self.work(host, 50)
+        Self.emit(host, 2, 60)
+        host.handOver(Self.now(70), limit: 9)
+        let held = host.outputs.compactMap { output -> [Int64?]? in
+            if case .streamed(let seq, _, let heldMs) = output { [Int64(seq.raw), heldMs] } else { nil }
+        }
+        #expect(held.sorted { ($0[0] ?? 0) < ($1[0] ?? 0) } == [[1, 40], [2, nil]])
+    }
 }
