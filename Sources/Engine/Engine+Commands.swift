@@ -38,11 +38,13 @@ extension Engine {
         }
     }
 
-    /// After a command that changed nothing: what it closed on being read opens again, unless another one closes.
+    /// After a command that changed nothing: what it closed on being read opens again, as far as no other one closes.
     private mutating func settleGate(now: Now, into effects: inout [Effect]) {
-        guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
+        let closings = ([unwritten].compactMap { $0 } + deferred).filter(\.intent.closes)
+        for closing in closings { closeAtOnce(closing) }
         if gate != .dead { tellTakenAfterKill(into: &effects) }
+        guard closings.isEmpty else { return }
         settleReports(into: &effects)
         tellApps(into: &effects)
         resumeRequests(now: now, into: &effects)

@@ -215,6 +215,23 @@ import Wire
         #expect(desk.records.last?.facts.discarded == 2)
     }
 
+    @Test func aKillThatComesToNothingLeavesTheGateAsTheHoldBehindItHasIt() {
+        var desk = Desk(collectors: ["c"])
+        desk.hello("c")
+        _ = desk.emit()
+        desk.hold()
+        _ = desk.send(.initialize, key: "k")
+        let kill = desk.send(.kill, expect: Expectation(state: .operating))
+        let block = desk.sendBlock()
+        let again = desk.send(hold, key: "h")
+        desk.disk()
+        #expect(desk.replies[kill]?.brief == "holdRequested 2 conflict")
+        #expect(desk.replies[again]?.brief == "holdRequested 2")
+        #expect(desk.ingestReplies[block]?.brief == "overloaded")
+        desk.handOver()
+        #expect(desk.handed() == [1])
+    }
+
     // MARK: Bounds and warnings
 
     @Test func aFullQueueRefusesUntilCollectorsCatchUp() {
