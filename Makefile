@@ -46,6 +46,7 @@ lint: deps
 	swift format lint --strict -p -r $(SWIFT_FILES)
 
 # Each sanitizer has its own scratch path: objects of different kinds don't mix.
+test-asan: export LSAN_OPTIONS := suppressions=.ci/lsan.supp
 test-asan: deps
 	swift build --build-tests --sanitize=address --scratch-path .build/asan
 	swift test --skip-build --quiet --sanitize=address --scratch-path .build/asan
