@@ -70,8 +70,8 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
-    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
-    static let maxUncommittedBytes: UInt64 = 64 << 20
+    /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxHeldBytes = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
     static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
@@ -114,9 +114,10 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
-        let reads = stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
+        let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
         sockets.watchIngest(reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
@@ -127,6 +128,7 @@ final class Reactor: @unchecked Sendable {
             if reads { try readIngest() }
             try readPlugin()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
         }
