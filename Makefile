@@ -54,6 +54,8 @@ test-asan: deps
 test-tsan: deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
+	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
+		$(PYTEST) $(foreach room,ingest plugin kill cli,Tests/ProcessTests/test_$(room).py)
 
 ## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
 bench: build
