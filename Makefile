@@ -48,6 +48,7 @@ lint: deps
 	swift format lint --strict -p -r $(SWIFT_FILES)
 
 # Each sanitizer has its own scratch path: objects of different kinds don't mix.
+test-asan: export LSAN_OPTIONS := suppressions=.ci/lsan.supp
 test-asan: deps
 	swift build --build-tests --sanitize=address --scratch-path .build/asan
 	swift test --skip-build --quiet --sanitize=address --scratch-path .build/asan
@@ -55,6 +56,8 @@ test-asan: deps
 test-tsan: deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
+	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
+		$(PYTEST) $(foreach room,ingest plugin kill cli,Tests/ProcessTests/test_$(room).py)
 
 ## Ten ways to break the code, each of which some test must notice.
 mutants: deps

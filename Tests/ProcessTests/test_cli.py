@@ -83,6 +83,28 @@ def test_a_refusal_ends_with_1(operating):
     assert process.returncode == 1 and "launch" in process.stderr
 
 
+def test_a_killed_launch_is_not_started(operating):
+    operating.ok("kill")
+    process = run_command(operating, "start")
+    assert process.returncode == 1 and "killed" in process.stdout and "end-launch" in process.stdout
+
+
+def test_a_host_names_the_address_that_it_can_t_have(operating, tmp_path):
+    taken = operating.address("control")
+    process = run_command(None, "serve", "--state-dir", str(tmp_path / "state"), "--control", taken)
+    assert process.returncode == 1 and f"{taken} is in use" in process.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["file-collector", "--plugin=nonsense", "--dir", "events"], ["file-collector", "--rotate-bytes", "5k"],
+    ["state-logger", "--stream", "nonsense"], ["state-logger", "--colour"]])
+def test_wrong_usage_of_a_plugin_ends_with_2(arguments, tmp_path):
+    process = subprocess.run(
+        [str(BIN / arguments[0]), *arguments[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE,
+        env=environment())
+    assert process.returncode == 2 and "--help" in process.stderr
+
+
 @pytest.mark.parametrize("arguments", [["nonsense"], ["hold", "--wait", "soon"], ["state", "--colour"], ["emit"]])
 def test_wrong_usage_ends_with_2(arguments):
     process = run_command(None, *arguments)
