@@ -1,6 +1,4 @@
-// The host: one process that owns the sockets, the engine and the journal. Read `Configuration` for what an
-// operator may set; `Configuration.keys` is the one table behind the file, the environment, the help and the
-// documents.
+// What an operator may set. `Configuration.keys` is the one table behind the file, the environment and the help.
 import Engine
 import Wire
 
@@ -23,6 +21,8 @@ public struct Configuration: Hashable, Sendable {
 
     /// The directory of the journal, the history and the internal configuration.
     public var stateDir: String
+    /// The folder of the plugins that the host starts itself; empty: none.
+    public var plugins = ""
     /// Whether a launch that begins now begins with the gate open. It means nothing to a launch that goes on.
     public var startsOperating = false
     /// Begin a new launch instead of going on with the last.

@@ -184,7 +184,6 @@ extension Reactor {
             let value = try message.withBytes(index) { (bytes) throws(WireError) in
                 try PluginMessage.parse(bytes, with: parser)
             }
-            if case .hello = value { filters[peer] = nil }
             engine.receive(value, from: peer, now: now, into: &effects)
         } catch {
             engine.receiveInvalid(error, from: peer, into: &effects)

@@ -16,6 +16,7 @@ enum Note: Sendable {
     /// What a look-up on the journal's thread found.
     case answer(Requester, ControlReply)
     case requeue(RequeueResult)
+    case supervision(SupervisionNote)
     /// SIGTERM, or whoever embeds the host.
     case stop
 }
@@ -40,10 +41,15 @@ final class Reactor: @unchecked Sendable {
     var engine: Engine
     let journal: JournalClient
     let inbox: Inbox<Note>
-    let reader: LogReader
+    let grants: GrantReader
     let historyReader: HistoryReader
+    /// Nil: the host starts no plugins.
+    let supervisor: Supervisor?
 
     var envelopes = Envelopes()
+    /// Commands that wait for the supervisor.
+    var supervised: [UInt64: (requester: Requester, reply: ControlReply)] = [:]
+    var lastSupervised: UInt64 = 0
     /// Blocks on their way to the disk, in the order of their tickets.
     var blocks = BlockQueue()
     var effects: [Effect] = []
@@ -51,10 +57,7 @@ final class Reactor: @unchecked Sendable {
     let message: InboundMessage
     let parser: JSONParser
     let scanner: EventScanner
-    let readBuffer = ReadBuffer(capacity: 1 << 20)
-    let lines = LineBlock()
     var writer = JSONWriter()
-    var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
     var subscriptions = Subscriptions()
     var probes = Probes()
     var exit: HostExit?
@@ -64,6 +67,8 @@ final class Reactor: @unchecked Sendable {
     private var doneThrough = JournalSeq.zero
     /// When delivered events that are old enough are overwritten next.
     private var eraseAtMs: Int64
+    /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
+    private var retryBlockedAtMs: Int64 = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -72,15 +77,17 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
-    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
-    static let maxUncommittedBytes: UInt64 = 64 << 20
+    /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxHeldBytes = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
 
     init(
         configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
         engine: Engine,
-        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader
+        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader,
+        supervisor: Supervisor? = nil
     ) {
         self.configuration = configuration
         self.log = log
@@ -89,8 +96,9 @@ final class Reactor: @unchecked Sendable {
         self.engine = engine
         self.journal = journal
         self.inbox = inbox
-        self.reader = reader
+        grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
+        self.supervisor = supervisor
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
         message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
@@ -115,9 +123,10 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
-        let reads = stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
+        let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
         sockets.watchIngest(reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
@@ -129,6 +138,7 @@ final class Reactor: @unchecked Sendable {
             try readPlugin()
             try probe()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
         }
@@ -146,8 +156,9 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = min(engine.nextTickMs, probes.dueMs ?? .max) - Clock.monotonicMs()
-        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+        var due = min(engine.nextTickMs, probes.dueMs ?? .max)
+        if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
+        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
 
     private func takeNotes() {
@@ -160,6 +171,7 @@ final class Reactor: @unchecked Sendable {
             case .journal(let completion): take(completion, now: time)
             case .answer(let requester, let reply): effects.append(.reply(requester, reply))
             case .requeue(let result): takeRequeue(result, now: time)
+            case .supervision(let note): take(note)
             case .stop: engine.stop(restart: false, into: &effects)
             }
             perform()
@@ -169,7 +181,10 @@ final class Reactor: @unchecked Sendable {
 
     private func tick() {
         let time = now
-        engine.retryBlocked()
+        if engine.isBlockedBySocket, retryBlockedAtMs <= time.monotonicMs {
+            retryBlockedAtMs = time.monotonicMs + Self.retryBlockedMs
+            engine.retryBlocked()
+        }
         if eraseAtMs <= time.monotonicMs {
             eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
             erase()
