@@ -3,7 +3,7 @@
 import pytest
 
 from bundled import Bundled
-from holdgate import Host, free_ports, wait_until
+from holdgate import Collector, Host, free_ports, wait_until
 
 
 @pytest.fixture
@@ -14,10 +14,24 @@ def returning():
     host.close()
 
 
+class Listener(Collector):
+    """A collector of what `session` tells, to which the reports themselves, sent to every plugin, are nothing."""
+
+    def receive(self):
+        while True:
+            message = super().receive()
+            if message["type"] != "app":
+                return message
+
+
 class Session(Bundled):
     def __init__(self, host):
         super().__init__(host, "session")
-        self.collector = host.collector("sessions", types=["app.*", "session.*"])
+        self.listen()
+
+    def listen(self):
+        self.collector = Listener(self.host, "sessions")
+        self.collector.hello(types=["app.*", "session.*"])
 
     def report(self, phase, app="shop"):
         return self.host.ok("appLifecycle", app=app, phase=phase)["published"]
@@ -75,7 +89,7 @@ def test_after_a_crash_of_the_host_sessions_go_on(returning, session):
     attachments = session.attachments()
     returning.restart(hard=True)
     session.collector.close()
-    session.collector = returning.collector("sessions", types=["app.*", "session.*"])
+    session.listen()
     wait_until(lambda: session.attachments() > attachments, "session to come back")
     session.report("background")
     seen = {}
