@@ -68,3 +68,4 @@ bench: build
 	$(PYTHON) Benchmarks/end_to_end.py
 	$(PYTHON) Benchmarks/commands.py
 	$(PYTHON) Benchmarks/ingest.py
+	$(PYTHON) Benchmarks/request.py

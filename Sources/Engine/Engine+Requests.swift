@@ -193,8 +193,8 @@ extension Engine {
 
     /// When the next of them is to be answered at the latest.
     var nextRequestDeadlineMs: Int64? {
-        let times = [requests.nextDeadlineMs, undecided.lazy.map(\.deadlineMs).min()]
-        return times.compactMap { $0 }.min()
+        guard let waiting = undecided.lazy.map(\.deadlineMs).min() else { return requests.nextDeadlineMs }
+        return min(waiting, requests.nextDeadlineMs ?? waiting)
     }
 
     mutating func expireRequests(now: Now, into effects: inout [Effect]) {

@@ -70,8 +70,8 @@ extension Configuration {
             "The largest internal configuration, as JSON."),
         number("maxPlugins", \.engine.maxPlugins, 1...10_000, "The most plugins attached at a time."),
         number(
-            "maxRequestsPerProvider", \.engine.maxRequestsPerProvider, 1...10_000,
-            "Callback requests in flight with one provider; more are refused."),
+            "maxRequestsPerProvider", \.engine.maxRequestsPerProvider, 1...1000,
+            "Callback requests in flight with one provider; more are answered overloaded."),
         number(
             "rememberedProducers", \.engine.rememberedProducers, 1...262_144,
             "Producers whose last batch is known; the least recent is forgotten."),

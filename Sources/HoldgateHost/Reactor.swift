@@ -162,6 +162,7 @@ final class Reactor: @unchecked Sendable {
     }
 
     private func takeNotes() {
+        guard sockets.isReadable(.inbox) else { return }
         inbox.takeAll(into: &notes)
         guard !notes.isEmpty else { return }
         let time = now

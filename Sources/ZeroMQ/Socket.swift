@@ -1,5 +1,10 @@
 internal import CZeroMQ
 
+/// Counts the calls on a socket.
+final class Activity {
+    fileprivate(set) var calls: UInt64 = 0
+}
+
 /// A ZeroMQ socket. Used by the thread that made it; closed when it goes.
 ///
 /// No call waits for a peer: where libzmq says EAGAIN the answer is false. To wait, use a `PollSet`.
@@ -30,13 +35,19 @@ public struct Socket: ~Copyable {
     }
 
     public let kind: Kind
-    let raw: UnsafeMutableRawPointer
+    private let handle: UnsafeMutableRawPointer
+    let activity = Activity()
+    /// For a call: what the socket is ready for may be something else afterwards.
+    var raw: UnsafeMutableRawPointer {
+        activity.calls &+= 1
+        return handle
+    }
     // Kept, so that no context can end before its sockets.
     let context: Context
 
     /// With `linger(ms: 0)`, unless `options` say otherwise.
     public init(_ kind: Kind, in context: Context, _ options: SocketOption...) throws(ZeroMQError) {
-        raw = try Self.open(kind, context, [.linger(ms: 0)] + options)
+        handle = try Self.open(kind, context, [.linger(ms: 0)] + options)
         self.kind = kind
         self.context = context
     }

@@ -97,14 +97,14 @@ class TestRouting:
         assert sorted(call.value() for call in calls) == sorted("abc" * 10)
 
     def test_a_full_provider_is_overloaded(self, hosts):
-        host = hosts("--operating")
+        host = hosts("--operating", maxRequestsPerProvider=5)
         provider = host.provider("s")
-        calls = [host.call("s") for _ in range(64)]
+        calls = [host.call("s") for _ in range(5)]
         requests = [provider.request() for _ in calls]
         more = host.call("s")
         reply = more.reply()
         assert error_code(reply) == "overloaded" and reply["error"]["retryable"] and "outcome" not in reply["error"]
-        assert row(host, "provider")["requests"] == 64
+        assert row(host, "provider")["requests"] == 5
         provider.answer(requests[0], 1)
         call = host.call("s")
         provider.answer(provider.request(), 2)

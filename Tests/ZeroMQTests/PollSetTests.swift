@@ -50,6 +50,73 @@ import ZeroMQ
         #expect([polls.isReadable(index), polls.isWritable(index)] == [false, true])
     }
 
+    @Test func aDescriptorIsWatchedForWriting() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        var polls = PollSet()
+        let reading = polls.add(fileDescriptor: ends[0])
+        let writing = polls.add(fileDescriptor: ends[1], readable: false, writable: true)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(reading), polls.isWritable(writing)] == [false, true])
+        polls.watch(writing, readable: false, writable: false)
+        #expect(try polls.wait(timeoutMs: 0) == 0)
+        close(ends[1])
+        polls.remove(writing)
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect(polls.hasFailed(reading) == true)
+        close(ends[0])
+    }
+
+    /// What was ready and not read stays ready; what becomes ready while something else is read is seen.
+    @Test func noSocketIsForgottenForAnother() throws {
+        let context = try Context()
+        let sender = try Socket(.pair, in: context)
+        let other = try Socket(.pair, in: context)
+        let first = try Socket(.pair, in: context)
+        let second = try Socket(.pair, in: context)
+        try first.connect(sender.bind("inproc://first"))
+        try second.connect(other.bind("inproc://second"))
+        var polls = PollSet()
+        polls.add(socket: first)
+        polls.add(socket: second)
+        for round in 0..<100 {
+            #expect(try sender.send("\(round)") == true)
+            #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+            #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+            #expect([polls.isReadable(0), polls.isReadable(1)] == [true, false])
+            #expect(try other.send("\(round)") == true)
+            #expect(try polls.wait(timeoutMs: deadlineMs) == 2)
+            #expect(try message(first) == ["\(round)"])
+            #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+            #expect([polls.isReadable(0), polls.isReadable(1)] == [false, true])
+            #expect(try message(second) == ["\(round)"])
+            #expect(try polls.wait(timeoutMs: 0) == 0)
+        }
+    }
+
+    /// A send on a socket may take in what arrived on it: that is seen without another signal.
+    @Test func sendingHidesNothingThatArrived() throws {
+        let context = try Context()
+        let server = try Socket(.dealer, in: context)
+        let client = try Socket(.dealer, in: context)
+        try client.connect(server.bind("tcp://127.0.0.1:0"))
+        var serverPolls = PollSet()
+        var clientPolls = PollSet()
+        serverPolls.add(socket: server)
+        clientPolls.add(socket: client)
+        #expect(try client.send("begin") == true)
+        #expect(try message(server) == ["begin"])
+        for _ in 0..<20_000 {
+            // Both send at the same time, and then wait for what the other one sent.
+            #expect(try server.send("from the server") == true)
+            #expect(try client.send("from the client") == true)
+            try #require(try clientPolls.wait(timeoutMs: deadlineMs) == 1)
+            #expect(try message(client) == ["from the server"])
+            try #require(try serverPolls.wait(timeoutMs: deadlineMs) == 1)
+            #expect(try message(server) == ["from the client"])
+        }
+    }
+
     @Test func aRemovedPlaceIsSilentAndCanBeTakenAgain() throws {
         let context = try Context()
         let event = try EventFD()
