@@ -12,6 +12,10 @@ let package = Package(
         .executable(name: "holdgate", targets: ["holdgate"]),
         .executable(name: "file-collector", targets: ["file-collector"]),
         .executable(name: "state-logger", targets: ["state-logger"]),
+        .executable(name: "geofence", targets: ["geofence"]),
+        .executable(name: "session", targets: ["session"]),
+        .executable(name: "engagement", targets: ["engagement"]),
+        .executable(name: "consent-manager", targets: ["consent-manager"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -19,6 +23,7 @@ let package = Package(
         // C, each behind one Swift wrapper.
         .systemLibrary(name: "CZeroMQ"),
         .systemLibrary(name: "CSodium"),
+        .systemLibrary(name: "CSQLite"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
             linkerSettings: [.linkedLibrary("simdjson")]),
@@ -33,6 +38,7 @@ let package = Package(
         // Edges: what performs.
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
         .target(
             name: "Journal",
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
@@ -57,6 +63,19 @@ let package = Package(
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "geofence", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "session", dependencies: ["HoldgateClient", "Platform"],
+            path: "plugins/session", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "engagement", dependencies: ["HoldgateClient", "Platform", "SQLite"],
+            path: "plugins/engagement", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "consent-manager",
+            dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "SQLite", "CSodium"],
+            path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -67,9 +86,21 @@ let package = Package(
             name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"],
             path: "Tests/Simulator",
             swiftSettings: strict),
+        .target(
+            name: "Simulation", dependencies: ["HoldgateHost", "Simulator"], path: "Tests/Simulation",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "simulate", dependencies: ["Simulation", "Platform"], path: "Tests/Simulate",
+            swiftSettings: strict),
+        .testTarget(name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),
         .testTarget(
             name: "JournalTests",
             dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            swiftSettings: strict),
+        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        .testTarget(
+            name: "HotPathTests",
+            dependencies: ["CMallocCount", "Engine", "Journal", "Ledger", "Lifecycle", "Wire"],
             swiftSettings: strict),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],
@@ -84,8 +115,19 @@ let package = Package(
             dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .testTarget(
+            name: "SessionTests", dependencies: ["session", "HoldgateClient"], swiftSettings: strict),
+        .testTarget(
+            name: "EngagementTests", dependencies: ["engagement", "HoldgateClient", "SQLite"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GeofenceTests", dependencies: ["geofence", "HoldgateClient", "Simulator"],
+            swiftSettings: strict),
+        .testTarget(
             name: "PluginTests",
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ConsentTests", dependencies: ["consent-manager", "CSQLite", "HoldgateClient"],
             swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],

@@ -20,6 +20,7 @@ public struct Command<Result>: Sendable {
     /// How long the host may take by request, on top of the timeout.
     var waitMs: Int64? {
         if case .holdOperation(let waitMs, _) = request.command { return waitMs }
+        if case .request(_, _, let timeoutMs) = request.command { return timeoutMs }
         return nil
     }
 
@@ -66,6 +67,10 @@ extension Command where Result == Answer {
     public static var ping: Self { Self(.ping) }
     public static func endLaunch(restart: Bool = false) -> Self { Self(.endLaunch(restart: restart)) }
     public static func forget(_ name: String) -> Self { Self(.forget(name: name)) }
+    /// An app came to the foreground, or left it; see `Holdgate.report`.
+    public static func report(app: String, _ phase: AppPhase) -> Self {
+        Self(.appLifecycle(app: app, phase))
+    }
     public static func requeue(_ seqs: [UInt64]) -> Self { Self(.requeue(seqs: seqs)) }
 }
 
@@ -94,6 +99,22 @@ extension Command where Result == JSONValue {
     public static func configure(_ patch: String) -> Self {
         Self(ControlRequest(.configure(patch: patch))) { answer throws(HoldgateError) in
             try answer.object("configuration")
+        }
+    }
+
+    /// Asks the provider of a service, and reads what it answered.
+    ///
+    /// - Parameters:
+    ///   - arguments: an object.
+    ///   - timeout: how long the provider may take, up to an hour.
+    public static func request(
+        _ service: String, arguments: JSONValue = .object([]), timeout: Duration = .seconds(5)
+    ) -> Self {
+        let command = ControlCommand.request(
+            service: service, arguments: arguments, timeoutMs: timeout.milliseconds)
+        return Self(ControlRequest(command)) { answer throws(HoldgateError) in
+            guard let value = answer.value["value"] else { throw Answer.invalid("there is no \"value\"") }
+            return value
         }
     }
 

@@ -6,6 +6,21 @@ extension Holdgate {
     /// The gate's state, and what waits.
     public func state() async throws(HoldgateError) -> HostReport { try await perform(.state) }
 
+    /// Whether events flow: the state is `operating`.
+    public var isOperating: Bool {
+        get async throws(HoldgateError) {
+            try await perform(.raw(ControlRequest(.isOperating))).status.state.isOperating
+        }
+    }
+
+    /// Every change of the state from now on, the present one first, once each and in order. Take it once.
+    public func stateChanges() throws(HoldgateError) -> AsyncStream<StateChange> {
+        var endpoints = Endpoints()
+        endpoints.control = connection.endpoint
+        endpoints.stream = stream
+        return try StateSubscription(endpoints: endpoints).changes
+    }
+
     /// Opens the gate; from `onHold` a full restart, in which the queue flows in order.
     ///
     /// - Parameters:
@@ -51,11 +66,35 @@ extension Holdgate {
         try await perform(.endLaunch(restart: restart).with(reason: reason, expect: expect))
     }
 
+    /// An app came to the foreground, or left it. Told at once while operating, and by the next start
+    /// otherwise; refused when killed.
+    public func report(app: String, _ phase: AppPhase) async throws(HoldgateError) {
+        _ = try await perform(.report(app: app, phase))
+    }
+
+    /// Asks the provider of a service; docs/services.md names those that have methods of their own.
+    public func request(
+        _ service: String, arguments: JSONValue = .object([])
+    ) async throws(HoldgateError) -> JSONValue {
+        try await perform(.request(service, arguments: arguments, timeout: timeout))
+    }
+
     /// Records with a number above `after`, oldest first, at most `limit` (1 to 1,000).
     public func history(
         after: UInt64 = 0, limit: Int = 100
     ) async throws(HoldgateError) -> [HistoryRecord] {
         try await perform(.history(after: after, limit: limit))
+    }
+
+    /// The newest records, oldest of them first; on the calling thread, which waits.
+    ///
+    /// - Parameter limit: 1 to 1,000.
+    public func latestHistoryBlocking(limit: Int = 500) throws(HoldgateError) -> [HistoryRecord] {
+        let page: HistoryWalk.Page = { after, limit throws(HoldgateError) in
+            try performBlocking(.history(after: after, limit: limit))
+        }
+        let end = try HistoryWalk.end(page)
+        return try page(end > UInt64(limit) ? end - UInt64(limit) : 0, limit)
     }
 
     /// One object a plugin: name, version, roles, cursor, lag, window, state.

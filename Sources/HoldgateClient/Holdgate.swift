@@ -14,6 +14,8 @@ import Wire
 /// caller's. All throw `HoldgateError`: the host's refusal, or `noAnswer`.
 public struct Holdgate: Sendable {
     public var connection: ControlConnection
+    /// The host's `stream`, for `stateChanges`.
+    public var stream = Endpoints().stream
     /// How long a call waits for its reply, all attempts together.
     public var timeout: Duration
     /// Who asks, for the history: a role or a service, not a person.
@@ -28,6 +30,11 @@ public struct Holdgate: Sendable {
         connection = ControlConnection(endpoint: endpoint)
         self.timeout = timeout
         self.source = source
+    }
+
+    public init(endpoints: Endpoints, timeout: Duration = .seconds(5), source: String? = nil) {
+        self.init(endpoint: endpoints.control, timeout: timeout, source: source)
+        stream = endpoints.stream
     }
 
     /// Performs a command on the calling thread, which waits.

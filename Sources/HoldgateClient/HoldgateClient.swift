@@ -1,5 +1,5 @@
 // What a Swift program uses to speak to a host: commands (`Holdgate`), events in (`Producer`), events out
-// (`Collector`), and state changes as they happen (`StateSubscription`).
+// (`Collector`), services offered (`Plugin`), and state changes as they happen (`StateSubscription`).
 //
 // Each has a core that is a value without clock or socket, and a thread that owns the socket and does what
 // the core says. Nothing here blocks Swift's task pool. Read `Holdgate` first, then `ControlConnection`.
@@ -28,7 +28,7 @@ public struct Endpoints: Hashable, Sendable {
     public var stream = "tcp://127.0.0.1:5571"
     /// Events from producers.
     public var ingest = "tcp://127.0.0.1:5572"
-    /// Collectors.
+    /// Plugins: collectors, and providers of services.
     public var plugin = "tcp://127.0.0.1:5573"
 
     /// A host's defaults.

@@ -24,18 +24,21 @@ public struct HoldgateError: Error, Hashable, Sendable, CustomStringConvertible 
     public let state: LifecycleState?
     /// The bad event's place, from 0; producers only.
     public let index: Int?
+    /// A callback request had reached its provider: whether it was carried out is not known.
+    public let isOutcomeUnknown: Bool
     /// The host's whole reply as JSON text, where there was one.
     public let reply: String?
 
     public init(
         _ code: ErrorCode, _ message: String, retryable: Bool = false, state: LifecycleState? = nil,
-        index: Int? = nil, reply: String? = nil
+        index: Int? = nil, isOutcomeUnknown: Bool = false, reply: String? = nil
     ) {
         self.code = code
         self.message = message
         self.retryable = retryable
         self.state = state
         self.index = index
+        self.isOutcomeUnknown = isOutcomeUnknown
         self.reply = reply
     }
 
@@ -43,7 +46,7 @@ public struct HoldgateError: Error, Hashable, Sendable, CustomStringConvertible 
     public init(_ error: WireError, state: LifecycleState?, reply: String? = nil) {
         self.init(
             error.code, error.message, retryable: error.retryable, state: state, index: error.index,
-            reply: reply)
+            isOutcomeUnknown: error.isOutcomeUnknown, reply: reply)
     }
 
     /// Set when the gate was closed to this call; says what to do about it.

@@ -22,7 +22,7 @@ extension Configuration {
     }
 
     /// Variables that begin with `HOLDGATE_` and are the clients' business: the host ignores them.
-    public static let ignoredVariables = ["HOLDGATE_TIMEOUT", "HOLDGATE_KEY_FILE"]
+    public static let ignoredVariables = ["HOLDGATE_TIMEOUT", "HOLDGATE_KEY_FILE", "HOLDGATE_CONSENT"]
     /// So are all that begin with this.
     public static let ignoredVariablePrefix = "HOLDGATE_TEST_"
 

@@ -72,6 +72,9 @@ public final class Host: Sendable {
                 journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader,
                 supervisor: supervisor)
             return try Host(reactor, inbox, directory)
+        } catch let error as ZeroMQError {
+            client.stop()
+            throw StartError(notBound: error)
         } catch {
             client.stop()
             throw error
@@ -175,6 +178,22 @@ public final class Host: Sendable {
         }
         if let handle { handle.join() }
         return result.withLock { $0 } ?? .stopped
+    }
+}
+
+extension StartError {
+    /// Why an address could not be bound.
+    init(notBound error: ZeroMQError) {
+        let address = error.endpoint ?? "an address"
+        switch error.code {
+        case .addressInUse:
+            self.init(
+                "\(address) is in use: does another host run here? Give this one other addresses with --control, "
+                    + "--stream, --ingest and --plugin; port 0 takes a free one")
+        case .addressNotAvailable, .noSuchEndpoint, .invalidArgument:
+            self.init("\(address) can't be bound: this machine has no such address")
+        default: self.init("\(error)")
+        }
     }
 }
 

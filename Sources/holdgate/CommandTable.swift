@@ -1,7 +1,8 @@
 /// All client commands, in the order in which help lists them.
 enum CommandTable {
     static let all: [CommandSpec] =
-        LifecycleCommands.all + StreamCommands.all + EmitCommand.all + HistoryCommand.all + QueryCommands.all
+        LifecycleCommands.all + ConsentCommand.all + StreamCommands.all + EmitCommand.all + HistoryCommand.all
+        + QueryCommands.all
 
     static func command(_ name: String) -> CommandSpec? { all.first { $0.name == name } }
 }

@@ -7,24 +7,24 @@ import Wire
 private let welcome = HostMessage.welcome(
     status: status(.operating), run: "r", cursor: JournalSeq(4), heartbeatMs: 1000)
 
-@Suite struct CollectorCoreTests {
-    private func heard(_ core: inout CollectorCore, _ message: HostMessage, _ now: Int64) -> [CollectorCore
+@Suite struct PluginCoreTests {
+    private func heard(_ core: inout PluginCore, _ message: HostMessage, _ now: Int64) -> [PluginCore
         .Effect]
     {
-        var effects: [CollectorCore.Effect] = []
+        var effects: [PluginCore.Effect] = []
         core.heard(message, now: now, into: &effects)
         return effects
     }
 
-    private func tick(_ core: inout CollectorCore, _ now: Int64) -> [CollectorCore.Effect] {
-        var effects: [CollectorCore.Effect] = []
+    private func tick(_ core: inout PluginCore, _ now: Int64) -> [PluginCore.Effect] {
+        var effects: [PluginCore.Effect] = []
         core.tick(now: now, into: &effects)
         return effects
     }
 
-    private func opened(_ now: Int64) -> CollectorCore {
-        var core = CollectorCore(now: now)
-        var effects: [CollectorCore.Effect] = []
+    private func opened(_ now: Int64) -> PluginCore {
+        var core = PluginCore(now: now)
+        var effects: [PluginCore.Effect] = []
         core.opened(now: now, into: &effects)
         #expect(effects == [.sendHello])
         return core
@@ -73,7 +73,7 @@ private let welcome = HostMessage.welcome(
         var core = opened(0)
         _ = heard(&core, welcome, 1)
         #expect(heard(&core, .goodbye, 2) == [.reconnect])
-        var effects: [CollectorCore.Effect] = []
+        var effects: [PluginCore.Effect] = []
         core.opened(now: 3, into: &effects)
         #expect(effects == [.sendHello])
     }

@@ -90,7 +90,11 @@ import Testing
 
     @Test func whatClientsReadIsIgnored() throws {
         let parsed = try parse(
-            [], ["HOLDGATE_TIMEOUT": "x", "HOLDGATE_KEY_FILE": "y", "HOLDGATE_TEST_ROUNDS": "z", "PATH": ""])
+            [],
+            [
+                "HOLDGATE_TIMEOUT": "x", "HOLDGATE_KEY_FILE": "y", "HOLDGATE_CONSENT": "w",
+                "HOLDGATE_TEST_ROUNDS": "z", "PATH": "",
+            ])
         #expect(parsed == (try parse()))
     }
 

@@ -1,7 +1,13 @@
 import Wire
 
-/// What a collector says and when, as a value: hello, heartbeats, and when a host is taken for gone.
-struct CollectorCore: Hashable, Sendable {
+/// What a plugin says and when, as a value: hello, heartbeats, which results are still wanted, and when a host
+/// is taken for gone.
+struct PluginCore: Hashable, Sendable {
+    /// One request that was taken, by this process's own count: the host's numbers begin anew with each run.
+    struct Ticket: Hashable, Sendable {
+        let raw: UInt64
+    }
+
     enum Effect: Hashable, Sendable {
         case sendHello
         case sendHeartbeat
@@ -11,6 +17,10 @@ struct CollectorCore: Hashable, Sendable {
         case deliver(DeliverHeader)
         case state(StateBody, seq: TransitionSeq, launch: LaunchID)
         case attached(cursor: JournalSeq?, status: HostStatus)
+        case app(AppBody)
+        /// Ask the service; `answered` with the ticket.
+        case serve(Ticket, service: String, arguments: JSONValue, deadlineMs: Int64)
+        case sendResult(id: UInt64, Result<JSONValue, WireError>)
         /// For the log; the attachment goes on.
         case report(WireError)
         /// It does not come back by itself.
@@ -32,6 +42,14 @@ struct CollectorCore: Hashable, Sendable {
     private var phase: Phase
     private var lastHeardMs: Int64
     private var lastSentMs: Int64
+    /// Requests of this attachment whose results are still wanted.
+    private var unanswered: [Ticket: Unanswered] = [:]
+    private var lastTicket: UInt64 = 0
+
+    private struct Unanswered: Hashable {
+        let id: UInt64
+        let deadlineMs: Int64
+    }
 
     /// Begin with `opened`.
     init(now: Int64) {
@@ -63,26 +81,44 @@ struct CollectorCore: Hashable, Sendable {
         case (.attached, .deliver(let header)): effects.append(.deliver(header))
         case (_, .state(let body, let seq, let launch)):
             effects.append(.state(body, seq: seq, launch: launch))
-        // A collector offers no services, and has no use for apps' phases.
-        case (_, .request), (_, .app), (_, .heartbeat): break
-        case (_, .goodbye):
-            phase = .greeting(sinceMs: now)
-            effects.append(.reconnect)
+        // Of an attachment that a hello has ended: nobody waits for its result.
+        case (.greeting, .request): break
+        case (.attached, .request(let id, let service, let arguments, let timeoutMs)):
+            lastTicket += 1
+            let ticket = Ticket(raw: lastTicket)
+            let deadlineMs = now + timeoutMs
+            unanswered[ticket] = Unanswered(id: id, deadlineMs: deadlineMs)
+            effects.append(
+                .serve(ticket, service: service, arguments: arguments, deadlineMs: deadlineMs))
+        case (_, .app(let body)): effects.append(.app(body))
+        case (_, .heartbeat): break
+        case (_, .goodbye): reconnect(now: now, into: &effects)
         case (.greeting, .helloWanted): break
         case (.attached, .helloWanted): greet(now: now, into: &effects)
         }
+    }
+
+    /// A service has answered. Late results, and those of an earlier attachment, are dropped.
+    mutating func answered(
+        _ ticket: Ticket, _ result: Result<JSONValue, WireError>, now: Int64, into effects: inout [Effect]
+    ) {
+        guard let request = unanswered.removeValue(forKey: ticket), now < request.deadlineMs else { return }
+        effects.append(.sendResult(id: request.id, result))
+    }
+
+    /// Whether anybody still waits for the result.
+    func isWanted(_ ticket: Ticket, now: Int64) -> Bool {
+        unanswered[ticket].map { now < $0.deadlineMs } ?? false
     }
 
     mutating func tick(now: Int64, into effects: inout [Effect]) {
         switch phase {
         case .greeting(let sinceMs):
             guard now - sinceMs >= Self.greetingMs else { return }
-            phase = .greeting(sinceMs: now)
-            effects.append(.reconnect)
+            reconnect(now: now, into: &effects)
         case .attached(let heartbeatMs):
             if now - lastHeardMs >= Self.silentHeartbeats * heartbeatMs {
-                phase = .greeting(sinceMs: now)
-                effects.append(.reconnect)
+                reconnect(now: now, into: &effects)
             } else if now - lastSentMs >= heartbeatMs {
                 lastSentMs = now
                 effects.append(.sendHeartbeat)
@@ -101,8 +137,15 @@ struct CollectorCore: Hashable, Sendable {
         }
     }
 
+    private mutating func reconnect(now: Int64, into effects: inout [Effect]) {
+        phase = .greeting(sinceMs: now)
+        unanswered = [:]
+        effects.append(.reconnect)
+    }
+
     private mutating func greet(now: Int64, into effects: inout [Effect]) {
         phase = .greeting(sinceMs: now)
+        unanswered = [:]
         lastSentMs = now
         effects.append(.sendHello)
     }

@@ -1,0 +1,101 @@
+import HoldgateClient
+
+/// Decisions, and what stands: through the consent-manager plugin.
+enum ConsentCommand {
+    static let all = [consent]
+
+    private static let verbs = ["give", "deny", "pause", "withdraw", "show", "receipt"]
+
+    static let consent = CommandSpec(
+        name: "consent", arguments: "give|deny|pause|withdraw|show|receipt [NUMBER]", argumentCount: 1...2,
+        summary: "decide whether the gate is open, through consent-manager",
+        detail: """
+            give opens the gate, pause holds it, deny holds it and drops what comes, withdraw kills: what was queued is
+            gone, and only a new consent begins anew. A decision is on disk when the command returns, and the gate has
+            followed; if it says that the gate has not followed yet, it does as soon as the host is there.
+            """,
+        flags: [
+            Flag("--purpose", "NAME", "decide on one purpose only (default: on all)"),
+            Flag("--valid-for", "DURATION", "give: consent expires after so long"),
+            Flag("--method", "TEXT", "how it was expressed: a form, a call, a setting"),
+            Flag("--notice-version", "TEXT", "of the notice that the subject was shown"),
+            Flag(
+                "--consent", "ADDRESS",
+                "where consent-manager listens (or HOLDGATE_CONSENT; default: tcp://127.0.0.1:5574)"),
+        ],
+        examples: [
+            "holdgate consent give --method web-form --valid-for 365d", "holdgate consent show",
+            "holdgate consent receipt 3 --json | jq .receipt",
+        ]
+    ) { invocation in
+        let verb = invocation.arguments[0]
+        let reply = try JSONExchange.ask(
+            .object(try members(verb, invocation)), at: address(invocation), timeout: invocation.timeout())
+        let isOK = reply.value["ok"]?.asBool ?? false
+        if invocation.isJSON {
+            Report.json(reply.text, invocation.console)
+        } else if isOK {
+            invocation.console.out(text(verb, reply.value, invocation.console))
+        } else {
+            let message = reply.value["error"]?["message"]?.asString ?? reply.text
+            invocation.console.err("holdgate consent: \(message)\n")
+        }
+        return isOK ? 0 : 1
+    }
+
+    private static func address(_ invocation: Invocation) -> String {
+        if let address = invocation.values["--consent"] { return address }
+        let address = invocation.console.environment("HOLDGATE_CONSENT") ?? ""
+        return address.isEmpty ? "tcp://127.0.0.1:5574" : address
+    }
+
+    private static func members(_ verb: String, _ invocation: Invocation) throws -> [JSONValue.Member] {
+        guard verbs.contains(verb) else {
+            throw UsageError("consent \(verb): one of \(verbs.joined(separator: ", "))")
+        }
+        var members: [JSONValue.Member] = [.init("command", .string(verb))]
+        if invocation.arguments.count == 2 {
+            guard verb == "receipt", let number = UInt64(invocation.arguments[1]) else {
+                throw UsageError("consent \(verb) does not take \"\(invocation.arguments[1])\"")
+            }
+            members.append(.init("decision", .uint(number)))
+        }
+        for (flag, name) in [
+            ("--purpose", "purpose"), ("--method", "method"), ("--notice-version", "noticeVersion"),
+        ] {
+            if let value = invocation.values[flag] { members.append(.init(name, .string(value))) }
+        }
+        if let duration = try invocation.duration("--valid-for") {
+            let (seconds, attoseconds) = duration.components
+            let ms = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+            members.append(.init("validForMs", .int(ms)))
+        }
+        return members
+    }
+
+    private static func text(_ verb: String, _ reply: JSONValue, _ console: Console) -> String {
+        if verb == "receipt" { return (reply["receipt"]?.text ?? "") + "\n" }
+        let consent = reply["consent"]?.asString ?? "unknown"
+        let host = reply["host"]
+        let state = host?["state"]?.asString.flatMap(LifecycleState.init(rawValue:))
+        let gate = state.map { Report.state($0, console) } ?? "not seen yet"
+        guard reply["applied"]?.asBool == true else {
+            let problem = reply["problem"]?.asString ?? "unknown"
+            return "consent \(consent); the gate (\(gate)) has not followed yet: \(problem)\n"
+        }
+        let closed = reply["closedBy"]?.asString.map { ", closed by \($0) since" } ?? ""
+        let decisions = (reply["receipts"]?.asArray ?? []).compactMap { $0["decision"]?.asUInt64 }
+        let numbers =
+            decisions.isEmpty ? "" : " (decision \(decisions.map(String.init).joined(separator: ", ")))"
+        var text = "consent \(consent)\(numbers), the gate is \(gate)\(closed)\n"
+        guard verb == "show" else { return text }
+        let count = reply["verified"]?.asUInt64 ?? 0
+        text += count == 1 ? "1 decision, all linked\n" : "\(count) decisions, all linked\n"
+        let rows = (reply["purposes"]?.asArray ?? []).map { row in
+            ["purpose", "state", "decision", "time", "expires"].map { name in
+                row[name]?.asString ?? row[name]?.asUInt64.map(String.init) ?? "-"
+            }
+        }
+        return text + Table.columns(["PURPOSE", "STATE", "DECISION", "SINCE", "EXPIRES"], rows)
+    }
+}

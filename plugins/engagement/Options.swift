@@ -1,0 +1,51 @@
+import HoldgateClient
+
+/// What the command line and the environment say.
+struct Options: Hashable {
+    var endpoint: String
+    var name = "engagement"
+    var store = "engagement.sqlite"
+    /// Nil: the store stays as it is.
+    var seed: String?
+
+    enum Request: Hashable {
+        case run(Options)
+        case help
+        /// What is wrong.
+        case usage(String)
+    }
+
+    static let help = """
+        engagement: provides permissions, coupons, an inbox and category preferences to a Holdgate host's clients.
+
+        usage: engagement [--store FILE] [--seed FILE] [--name NAME] [--plugin ADDRESS]
+
+          --store FILE       the SQLite database (default: engagement.sqlite)
+          --seed FILE        JSON with what to add to it at the start; what it has stays as it is
+          --name NAME        its name at the host (default: engagement)
+          --plugin ADDRESS   the host's plugin endpoint (default: $HOLDGATE_PLUGIN, or tcp://127.0.0.1:5573)
+          --control, --stream   taken and not used, so that all plugins can be started alike
+          --help
+
+        """
+
+    static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
+        var options = Options(endpoint: Endpoints(environment: environment).plugin)
+        var rest = arguments[...]
+        while let flag = rest.popFirst() {
+            if flag == "--help" || flag == "-h" { return .help }
+            guard ["--store", "--seed", "--name", "--plugin", "--control", "--stream"].contains(flag) else {
+                return .usage("unknown argument \(flag)")
+            }
+            guard let value = rest.popFirst() else { return .usage("\(flag) needs a value") }
+            switch flag {
+            case "--store": options.store = value
+            case "--seed": options.seed = value
+            case "--name": options.name = value
+            case "--plugin": options.endpoint = value
+            default: break
+            }
+        }
+        return .run(options)
+    }
+}

@@ -1,0 +1,55 @@
+import HoldgateClient
+
+/// What the command line and the environment say.
+struct Options: Hashable {
+    var endpoints: Endpoints
+    var name = "geofence"
+    var directory = "geofence"
+
+    enum Request: Hashable {
+        case run(Options)
+        case help
+        /// What is wrong.
+        case usage(String)
+    }
+
+    static let help = """
+        geofence: tells when somebody enters or leaves a region of the Holdgate host's configuration.
+
+        usage: geofence [--dir DIR] [--name NAME] [--control ADDRESS] [--ingest ADDRESS] [--plugin ADDRESS]
+
+          --dir DIR          where it keeps who is inside (default: geofence)
+          --name NAME        its name at the host, as collector and producer (default: geofence)
+          --control ADDRESS  the host's addresses (default: $HOLDGATE_CONTROL, $HOLDGATE_INGEST,
+          --ingest ADDRESS   $HOLDGATE_PLUGIN, or tcp://127.0.0.1:5570, :5572 and :5573)
+          --plugin ADDRESS
+          --stream           taken and not used, so that all plugins can be started alike
+          --help
+
+        For example:
+          holdgate configure '{"geofences":{"regions":{"home":{"latitude":52.52,"longitude":13.405,"radiusM":150}}}}'
+          geofence --dir /var/lib/geofence
+
+        """
+
+    static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
+        var options = Options(endpoints: Endpoints(environment: environment))
+        var rest = arguments[...]
+        while let flag = rest.popFirst() {
+            if flag == "--help" || flag == "-h" { return .help }
+            guard ["--dir", "--name", "--control", "--ingest", "--plugin", "--stream"].contains(flag) else {
+                return .usage("unknown argument \(flag)")
+            }
+            guard let value = rest.popFirst() else { return .usage("\(flag) needs a value") }
+            switch flag {
+            case "--dir": options.directory = value
+            case "--name": options.name = value
+            case "--control": options.endpoints.control = value
+            case "--ingest": options.endpoints.ingest = value
+            case "--plugin": options.endpoints.plugin = value
+            default: break
+            }
+        }
+        return .run(options)
+    }
+}
