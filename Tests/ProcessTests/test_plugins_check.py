@@ -127,6 +127,19 @@ FAULTS = {
 }
 
 
+# The roles that each bundled plugin and example must be seen in, and its arguments.
+BUNDLED = {
+    "file-collector": ({"attach", "collect"}, ["--dir", "{folder}/events"]),
+    "state-logger": ({"subscribe"}, []),
+    "consent-manager": ({"attach"}, ["--store", "{folder}/consent", "--bind", "ipc://{folder}/consent.ipc"]),
+    "engagement": ({"attach", "serve"}, ["--store", "{folder}/engagement"]),
+    "geofence": ({"attach", "collect"}, ["--dir", "{folder}/geofence"]),
+    "session": ({"attach"}, []),
+    str(ROOT / "plugins/examples/collector.py"): ({"attach", "collect"}, ["{folder}/collected"]),
+    str(ROOT / "plugins/examples/state_logger.py"): ({"subscribe"}, []),
+}
+
+
 def start(*command):
     return subprocess.Popen(
         [str(BIN / "holdgate"), "plugins", "check", "--json", "--timeout", "4s", "--", *command],
@@ -143,8 +156,8 @@ def checks():
         with open(script, "w") as file:
             file.write(PLUGIN)
         running = {fault: start(sys.executable, script, fault) for fault in FAULTS}
-        running["file-collector"] = start("file-collector", "--dir", f"{folder}/events")
-        running["state-logger"] = start("state-logger")
+        for name, (_, arguments) in BUNDLED.items():
+            running[name] = start(name, *(argument.format(folder=folder) for argument in arguments))
         try:
             results = {}
             for what, process in running.items():
@@ -161,11 +174,11 @@ def broken(card):
     return [row["promise"] for row in card["promises"] if row["verdict"] == "broken"]
 
 
-@pytest.mark.parametrize("name,roles", [("file-collector", ["attach", "collect"]), ("state-logger", ["subscribe"])])
-def test_bundled_plugins_keep_all_promises(checks, name, roles):
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_plugins_and_examples_keep_all_promises(checks, name):
     status, card = checks[name]
     assert (status, card["ok"], broken(card)) == (0, True, []), card
-    assert set(roles) <= set(card["roles"])
+    assert BUNDLED[name][0] <= set(card["roles"])
     assert len(card["promises"]) == 16
 
 
