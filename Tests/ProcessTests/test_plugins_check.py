@@ -135,8 +135,8 @@ BUNDLED = {
     "engagement": ({"attach", "serve"}, ["--store", "{folder}/engagement"]),
     "geofence": ({"attach", "collect"}, ["--dir", "{folder}/geofence"]),
     "session": ({"attach"}, []),
-    str(ROOT / "plugins/examples/collector.py"): ({"attach", "collect"}, ["{folder}/collected"]),
-    str(ROOT / "plugins/examples/state_logger.py"): ({"subscribe"}, []),
+    "collector.py": ({"attach", "collect"}, ["{folder}/collected"]),
+    "state_logger.py": ({"subscribe"}, []),
 }
 
 
@@ -157,7 +157,8 @@ def checks():
             file.write(PLUGIN)
         running = {fault: start(sys.executable, script, fault) for fault in FAULTS}
         for name, (_, arguments) in BUNDLED.items():
-            running[name] = start(name, *(argument.format(folder=folder) for argument in arguments))
+            program = [sys.executable, str(ROOT / "plugins/examples" / name)] if name.endswith(".py") else [name]
+            running[name] = start(*program, *(argument.format(folder=folder) for argument in arguments))
         try:
             results = {}
             for what, process in running.items():
