@@ -24,7 +24,7 @@ deps:
 build: deps
 	swift build -c release
 
-## A host with file-collector and state-logger as processes of their own; Ctrl-C stops all three.
+## A host that starts the bundled plugins itself; Ctrl-C stops them all.
 run: build
 	@plugins/run.sh
 

@@ -49,17 +49,20 @@ let package = Package(
         .target(
             name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
+        .target(
+            name: "PluginCheck", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
         .executableTarget(
-            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "Platform"],
+            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "PluginCheck", "Platform"],
             swiftSettings: strict),
 
         // Bundled plugins: processes of their own, which use the client library like anybody's.
         .executableTarget(
             name: "file-collector", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/file-collector", exclude: ["README.md"], swiftSettings: strict),
+            path: "plugins/file-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
             name: "state-logger", dependencies: ["HoldgateClient", "Platform"],
-            path: "plugins/state-logger", exclude: ["README.md"], swiftSettings: strict),
+            path: "plugins/state-logger", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
             name: "geofence", dependencies: ["HoldgateClient", "Platform"],
             path: "plugins/geofence", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
@@ -112,10 +115,13 @@ let package = Package(
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .testTarget(
-            name: "ConsentTests", dependencies: ["consent-manager", "CSQLite", "HoldgateClient"],
+            name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient"],
             swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A host and both bundled plugins, each a process of its own, until Ctrl-C or until one of them ends.
+# A host that starts the bundled plugins, each a process of its own, until Ctrl-C or until the host ends.
 #
 # State and events lie under $HOLDGATE_RUN_DIR (.build/run). Addresses and settings can be given as HOLDGATE_…
 # variables, as for `holdgate serve`; arguments go to `holdgate serve`.
@@ -12,27 +12,32 @@ export -n HOLDGATE_RUN_DIR 2>/dev/null || true
 bin=$PWD/.build/release
 run=${HOLDGATE_RUN_DIR:-.build/run}
 mkdir -p "$run/events"
+# Plugins start in their own folders.
+events=$(realpath "$run/events")
+states=$(realpath "$run")/states.ndjson
 ready=$run/ready.json
 fifo=$run/ready.$$.fifo
 
-host= collector= logger=
+host=
 
-# The host goes first: it says goodbye to its plugins, which by then have what it had handed over.
+# The host stops its plugins.
 stop() {
     trap '' INT TERM
-    for pid in $host $collector $logger; do
-        kill -TERM "$pid" 2>/dev/null || true
-        wait "$pid" 2>/dev/null || true
-    done
+    if [[ -n $host ]]; then
+        kill -TERM "$host" 2>/dev/null || true
+        wait "$host" 2>/dev/null || true
+        rm -f "$ready"
+    fi
     rm -f "$fifo"
-    if [[ -n $collector ]]; then rm -f "$ready"; fi
 }
 trap stop EXIT
 trap 'exit 0' INT TERM
 
 # The host writes one line, once everything is bound; a host that can't start closes its output unwritten.
 mkfifo "$fifo"
-"$bin/holdgate" serve --state-dir "$run/state" "$@" >"$fifo" &
+FILE_COLLECTOR_DIR=$events STATE_LOGGER_FILE=$states \
+    GEOFENCE_DIR=${events%/events}/geofence ENGAGEMENT_STORE=${events%/events}/engagement.sqlite \
+    "$bin/holdgate" serve --state-dir "$run/state" --plugins "$PWD/plugins" "$@" >"$fifo" &
 host=$!
 if ! read -r line <"$fifo"; then
     status=0
@@ -41,13 +46,6 @@ if ! read -r line <"$fifo"; then
     exit "$status"
 fi
 printf '%s\n' "$line" >"$ready"
-address() { jq -r ".endpoints.$1[0]" "$ready"; }
-
-"$bin/file-collector" --plugin "$(address plugin)" --dir "$run/events" &
-collector=$!
-"$bin/state-logger" --stream "$(address stream)" --control "$(address control)" --file "$run/states.ndjson" &
-logger=$!
-
 cat <<TEXT
 Holdgate is running, and $(jq -r .state "$ready"): $run/events receives what it lets out.
 Now type in another terminal, here in $PWD:
@@ -62,6 +60,6 @@ Ctrl-C stops it; the state stays, and the next \`make run\` goes on with it. REA
 TEXT
 
 status=0
-wait -n "$host" "$collector" "$logger" || status=$?
-echo "one of the three processes ended with status $status: stopping the others" >&2
+wait "$host" || status=$?
+echo "the host ended with status $status" >&2
 exit "$status"

@@ -35,7 +35,7 @@ extension Engine {
 
     func pluginRows(now: Now) -> JSONValue {
         let byName = Dictionary(attachments.values.map { ($0.name, $0) }) { first, _ in first }
-        let names = Set(byName.keys).union(durable.keys).sorted()
+        let names = Set(byName.keys).union(durable.keys).union(supervised.keys).sorted()
         return .array(names.map { .object(pluginRow($0, byName[$0], now: now)) })
     }
 
@@ -47,9 +47,12 @@ extension Engine {
             row.append(.init("since", .string(Timestamp.text(ms: attachment.sinceWallMs))))
             row.append(.init("state", .string(attachment.isSilent ? "silent" : "attached")))
         } else {
-            row.append(.init("roles", .array([.string("collect")])))
+            if let version = supervised[name]?.version { row.append(.init("version", .string(version))) }
+            row.append(.init("roles", .array(durable[name] == nil ? [] : [.string("collect")])))
             row.append(.init("state", .string("detached")))
         }
+        row.append(.init("supervised", .bool(supervised[name] != nil)))
+        row += supervised[name]?.members ?? []
         let window = attachment?.window
         if window != nil || durable[name] != nil {
             row.append(.init("durable", .bool(durable[name] != nil)))

@@ -116,6 +116,8 @@ public struct Engine: Hashable, Sendable {
     /// Services that somebody provided since the process began.
     var servicesSeen: Set<String> = []
     var apps: AppTable
+    /// Plugins that the host started itself, by name.
+    var supervised: [String: SupervisedPlugin] = [:]
 
     // MARK: The hold
 

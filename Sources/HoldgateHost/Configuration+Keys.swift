@@ -84,6 +84,12 @@ extension Configuration {
             help: "The directory of the journal, the history and the internal configuration.",
             get: { .string($0.stateDir) },
             set: { $0.stateDir = expect($1.asString) }),
+        Key(
+            name: "plugins", kind: .optionalDirectory, flag: "--plugins",
+            help:
+                "The folder of plugins that the host starts itself, each with a plugin.json.",
+            get: { .string($0.plugins) },
+            set: { $0.plugins = expect($1.asString) }),
         number(
             "segmentBytes", \.segmentBytes, 1 << 20...1 << 30, multipleOf: 4096,
             "The size of the journal's files; at least four times maxMessageBytes."),

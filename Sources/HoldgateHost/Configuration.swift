@@ -23,6 +23,8 @@ public struct Configuration: Hashable, Sendable {
 
     /// The directory of the journal, the history and the internal configuration.
     public var stateDir: String
+    /// The folder of the plugins that the host starts itself; empty: none.
+    public var plugins = ""
     /// Whether a launch that begins now begins with the gate open. It means nothing to a launch that goes on.
     public var startsOperating = false
     /// Begin a new launch instead of going on with the last.

@@ -10,7 +10,19 @@ struct ConfigurationFile {
         let name: String
         /// The line that the name stands in, from 1.
         let line: Int
+        /// An object here is empty: `members(within:path:)` has what is in it.
         let value: JSONValue
+        /// The value as it stands there, and the line in which that begins.
+        let text: [UInt8]
+        let textLine: Int
+    }
+
+    /// The members of an object that is a member's value; nil if it is none.
+    static func members(within member: Member, path: String) throws(ConfigurationError) -> [Member]? {
+        guard case .object = member.value else { return nil }
+        var file = ConfigurationFile(bytes: member.text, path: path)
+        file.line = member.textLine
+        return try file.object()
     }
 
     /// The members of the one object in `bytes`, which is JSON5, in their order.
@@ -65,13 +77,15 @@ struct ConfigurationFile {
         let name = try name()
         try skipBlanks()
         guard take(":") else { throw error("expected a colon after \(quoted(name))") }
+        let textLine = line
         let text = try valueText()
         guard let value = try? decoder.decode(Value.self, from: Data(text)) else {
             throw ConfigurationError(
                 .syntax, .file(path: path, line: start),
                 "\(path):\(start): the value of \(quoted(name)) is not JSON")
         }
-        return Member(name: name, line: start, value: value.json)
+        return Member(
+            name: name, line: start, value: value.json, text: Array(text), textLine: textLine)
     }
 
     /// A key: in quotation marks of either kind, or plain. Escapes stay as they are: no key has any.
@@ -190,7 +204,7 @@ struct ConfigurationFile {
 }
 
 extension ConfigurationFile {
-    /// What Foundation reads, as a `JSONValue`. Of an object it keeps nothing: no key has one.
+    /// What Foundation reads, as a `JSONValue`. Of an object it keeps nothing.
     private struct Value: Decodable {
         let json: JSONValue
 

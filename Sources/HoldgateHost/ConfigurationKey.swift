@@ -36,6 +36,8 @@ extension Configuration {
         /// Names of plugins, at most so many.
         case names(limit: Int)
         case directory
+        /// Empty: none.
+        case optionalDirectory
 
         /// How many addresses an endpoint may have.
         public static let maxAddresses = 16
@@ -52,6 +54,7 @@ extension Configuration {
             case .names(let limit):
                 "up to \(limit) names of 1 to \(Self.nameBytes) bytes without control characters, none twice"
             case .directory: "the path of a directory, written out: ~ is not expanded here"
+            case .optionalDirectory: "the path of a directory, written out, or nothing"
             }
         }
 
@@ -76,7 +79,8 @@ extension Configuration {
                     names.allSatisfy({ Self.isName($0) })
                 else { return nil }
                 return value
-            case .directory:
+            case .optionalDirectory where value.asString?.isEmpty == true: return value
+            case .directory, .optionalDirectory:
                 guard let path = value.asString, !path.isEmpty, !path.hasPrefix("~"), !path.utf8.contains(0)
                 else { return nil }
                 return value
@@ -87,7 +91,7 @@ extension Configuration {
         func read(text: String) -> JSONValue? {
             switch self {
             case .number: Int64(text).flatMap { read(.int($0)) }
-            case .choice, .directory: read(.string(text))
+            case .choice, .directory, .optionalDirectory: read(.string(text))
             case .addresses, .names:
                 read(
                     .array(

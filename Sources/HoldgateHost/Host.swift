@@ -21,6 +21,13 @@ public final class Host: Sendable {
         public let stream: [String]
         public let ingest: [String]
         public let plugin: [String]
+
+        init(_ bound: Sockets.Bound) {
+            control = bound.control
+            stream = bound.stream
+            ingest = bound.ingest
+            plugin = bound.plugin
+        }
     }
 
     public let endpoints: Endpoints
@@ -32,6 +39,7 @@ public final class Host: Sendable {
     public let ended: EventFD
 
     private let inbox: Inbox<Note>
+    private let supervisor: Supervisor?
     private let thread: Locked<ThreadHandle?>
     private let result: Locked<HostExit?>
 
@@ -58,14 +66,27 @@ public final class Host: Sendable {
             let context = try Context(ioThreads: configuration.ioThreads)
             let engine = try Self.settle(boot.engine, client, inbox, log)
             let sockets = try Sockets.bound(configuration, in: context, inbox: inbox.fileDescriptor)
+            let supervisor = try Self.supervisor(configuration, sockets.bound, inbox, log)
             let reactor = Reactor(
                 configuration: configuration, log: log, context: context, sockets: sockets, engine: engine,
-                journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader)
+                journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader,
+                supervisor: supervisor)
             return try Host(reactor, inbox, directory)
         } catch {
             client.stop()
             throw error
         }
+    }
+
+    /// Starts the plugins, if the configuration names their folder.
+    private static func supervisor(
+        _ configuration: Configuration, _ bound: Sockets.Bound, _ inbox: Inbox<Note>, _ log: Logger
+    ) throws -> Supervisor? {
+        guard !configuration.plugins.isEmpty else { return nil }
+        return try Supervisor(
+            folder: PluginFolder(path: configuration.plugins),
+            environment: PluginEnvironment(Endpoints(bound)), log: log, seed: Boot.systemRandom()
+        ) { inbox.post(.supervision($0)) }
     }
 
     static var now: Now {
@@ -119,9 +140,8 @@ public final class Host: Sendable {
     private init(
         _ reactor: Reactor, _ inbox: Inbox<Note>, _ directory: consuming StateDirectory
     ) throws {
-        let bound = reactor.sockets.bound
-        endpoints = Endpoints(
-            control: bound.control, stream: bound.stream, ingest: bound.ingest, plugin: bound.plugin)
+        endpoints = Endpoints(reactor.sockets.bound)
+        supervisor = reactor.supervisor
         status = reactor.engine.status
         run = reactor.engine.run
         self.inbox = inbox
@@ -141,6 +161,10 @@ public final class Host: Sendable {
 
     /// Asks the host to stop: what was read is answered, plugins are told, and it ends within five seconds.
     public func requestStop() { inbox.post(.stop) }
+
+    /// Reads the folder of plugins again: what is new is started, what has changed restarted, what is gone stopped. What
+    /// is wrong with it is in the log.
+    public func reloadPlugins() { supervisor?.order(.reload) }
 
     /// Waits for the end.
     public func wait() -> HostExit {
@@ -166,6 +190,7 @@ struct Running: ~Copyable, Sendable {
     mutating func run() -> HostExit {
         let exit = reactor?.run() ?? .stopped
         reactor?.journal.stop()
+        reactor?.supervisor?.end()
         // Closes the sockets; what was answered still goes out.
         reactor = nil
         return exit

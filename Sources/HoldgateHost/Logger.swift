@@ -51,6 +51,11 @@ public struct Logger: Sendable {
         if passes { put(level, message, fields, wallMs: now.wallMs) }
     }
 
+    /// Writes a line of a plugin's output as it came, whatever the level; whoever relays bounds how many.
+    public func relay(_ line: String, from plugin: String) {
+        put(.info, "[\(plugin)] \(line)", [], wallMs: now().wallMs)
+    }
+
     /// Writes the counts of suppressed lines: those whose second is over, or at the end all.
     public func flush(all: Bool = false) {
         let now = now()

@@ -44,6 +44,7 @@ extension Reactor {
             supervise(name, action, requester, reply)
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
+            stopSupervising()
         case .log(let level, let message, let fields): log.log(level, message, fields)
         }
     }

@@ -16,6 +16,7 @@ enum Note: Sendable {
     /// What a look-up on the journal's thread found.
     case answer(Requester, ControlReply)
     case requeue(RequeueResult)
+    case supervision(SupervisionNote)
     /// SIGTERM, or whoever embeds the host.
     case stop
 }
@@ -42,8 +43,13 @@ final class Reactor: @unchecked Sendable {
     let inbox: Inbox<Note>
     let reader: LogReader
     let historyReader: HistoryReader
+    /// Nil: the host starts no plugins.
+    let supervisor: Supervisor?
 
     var envelopes = Envelopes()
+    /// Commands that wait for the supervisor.
+    var supervised: [UInt64: (requester: Requester, reply: ControlReply)] = [:]
+    var lastSupervised: UInt64 = 0
     /// Blocks on their way to the disk, in the order of their tickets.
     var blocks = BlockQueue()
     var effects: [Effect] = []
@@ -79,7 +85,8 @@ final class Reactor: @unchecked Sendable {
     init(
         configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
         engine: Engine,
-        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader
+        journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader,
+        supervisor: Supervisor? = nil
     ) {
         self.configuration = configuration
         self.log = log
@@ -90,6 +97,7 @@ final class Reactor: @unchecked Sendable {
         self.inbox = inbox
         self.reader = reader
         self.historyReader = historyReader
+        self.supervisor = supervisor
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
         let limits = configuration.wireLimits
         message = InboundMessage(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
@@ -157,6 +165,7 @@ final class Reactor: @unchecked Sendable {
             case .journal(let completion): take(completion, now: time)
             case .answer(let requester, let reply): effects.append(.reply(requester, reply))
             case .requeue(let result): takeRequeue(result, now: time)
+            case .supervision(let note): take(note)
             case .stop: engine.stop(restart: false, into: &effects)
             }
             perform()

@@ -83,6 +83,8 @@ public struct PluginBody: Hashable, Sendable {
         case silent
         case evicted
         case restarted
+        /// The host started it, it ended again and again, and is left alone.
+        case gaveUp
     }
     public var plugin: String
     public var change: Change

@@ -2,26 +2,9 @@ import HoldgateClient
 
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
-    static let all = [plugins, forget, configuration, configure, stats, deadLetters, requeue, ping]
-
-    static let plugins = CommandSpec(
-        name: "plugins", summary: "who is attached, and how far each is", flags: [.control],
-        examples: ["holdgate plugins", "holdgate plugins --json | jq '.plugins[].lagEvents'"]
-    ) { invocation in
-        let answer = try invocation.ask(.plugins)
-        if invocation.printed(answer) { return 0 }
-        let rows = (answer.value["plugins"]?.asArray ?? []).map { plugin in
-            [
-                plugin["name"]?.asString ?? "", plugin["state"]?.asString ?? "",
-                plugin["version"]?.asString ?? "-", plugin["durable"]?.asBool == true ? "durable" : "-",
-                plugin["cursor"]?.asUInt64.map { String($0) } ?? "-",
-                plugin["lagEvents"]?.asUInt64.map { Report.events($0) } ?? "-",
-            ]
-        }
-        let head = ["NAME", "STATE", "VERSION", "KEPT FOR", "CURSOR", "BEHIND"]
-        invocation.console.out(rows.isEmpty ? "none is attached or known\n" : Table.columns(head, rows))
-        return 0
-    }
+    static let all = [
+        PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping,
+    ]
 
     static let forget = CommandSpec(
         name: "forget", arguments: "NAME", argumentCount: 1...1,

@@ -59,7 +59,7 @@ enum ServeCommand {
             guard poll(&polls, 2, -1) >= 0 || errno == EINTR else { break }
             if polls[1].revents != 0 { break }
             while let signal = signals.next() {
-                if signal != SIGHUP { host.requestStop() }
+                if signal == SIGHUP { host.reloadPlugins() } else { host.requestStop() }
             }
         }
         return host.wait()

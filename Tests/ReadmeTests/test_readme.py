@@ -171,5 +171,6 @@ def wait_for_plugins(environment):
     """Events are kept for file-collector from its first hello on: `make run` prints before that."""
     deadline = time.monotonic() + PATIENCE
     command = [str(ROOT / ".build/release/holdgate"), "plugins", "--json"]
-    while "file-collector" not in subprocess.run(command, capture_output=True, text=True, env=environment).stdout:
+    while not any(row["name"] == "file-collector" and row["state"] == "attached" for row in json.loads(
+            subprocess.run(command, capture_output=True, text=True, env=environment).stdout)["plugins"]):
         assert time.monotonic() < deadline, "file-collector does not attach"

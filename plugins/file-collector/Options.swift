@@ -23,7 +23,7 @@ struct Options: Hashable {
         usage: file-collector [--dir DIR] [--name NAME] [--types TYPES] [--plugin ADDRESS]
                               [--rotate-bytes BYTES] [--window-bytes BYTES]
 
-          --dir DIR             where the files lie (default: events)
+          --dir DIR             where the files lie (default: $FILE_COLLECTOR_DIR, or events)
           --name NAME           the collector's name at the host (default: file-collector)
           --types TYPES         event types or prefixes ending in *, parted by commas (default: *)
           --plugin ADDRESS      the host's plugin endpoint
@@ -41,6 +41,9 @@ struct Options: Hashable {
 
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoint: Endpoints(environment: environment).plugin)
+        if let directory = environment("FILE_COLLECTOR_DIR"), !directory.isEmpty {
+            options.directory = directory
+        }
         var rest = arguments[...]
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" { return .help }

@@ -18,7 +18,8 @@ struct Options: Hashable {
 
         usage: state-logger [--file FILE] [--stream ADDRESS] [--control ADDRESS]
 
-          --file FILE        append here, and go on where it ends (default: standard output)
+          --file FILE        append here, and go on where it ends
+                             (default: $STATE_LOGGER_FILE, or standard output)
           --stream ADDRESS   the host's stream (default: $HOLDGATE_STREAM, or tcp://127.0.0.1:5571)
           --control ADDRESS  the host's control, to read what was missed
                              (default: $HOLDGATE_CONTROL, or tcp://127.0.0.1:5570)
@@ -33,6 +34,7 @@ struct Options: Hashable {
 
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoints: Endpoints(environment: environment))
+        if let file = environment("STATE_LOGGER_FILE"), !file.isEmpty { options.file = file }
         var rest = arguments[...]
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" { return .help }

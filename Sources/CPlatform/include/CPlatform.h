@@ -1,8 +1,6 @@
 // What Linux gives and Swift's Glibc module doesn't. Only thin calls: whatever decides is in Swift.
 //
-// Every function that can fail returns -1 and leaves `errno`, unless it says otherwise. Room for spawn:
-// processes started from here must get an empty signal mask and SIGPIPE's default action back, and their
-// descriptors from 3 on closed.
+// Every function that can fail returns -1 and leaves `errno`, unless it says otherwise.
 #pragma once
 
 #include <stddef.h>
@@ -29,6 +27,31 @@ void hg_thread_name(const char *name);
 
 /// The calling process gets this signal when the thread that started it ends. `signal` 0: none.
 int hg_parent_death_signal(int signal);
+
+/// What to start. All strings end in 0, both lists in NULL.
+struct hg_spawn {
+    const char *executable;
+    char *const *arguments;
+    char *const *environment;
+    /// Where it starts; NULL: where the caller is.
+    const char *directory;
+};
+
+struct hg_child {
+    int pid;
+    /// Readable once it has ended.
+    int pidfd;
+    /// What it writes to its standard output and error; non-blocking.
+    int output;
+};
+
+/// Starts a process: in a process group of its own, killed when the calling thread ends (however that comes),
+/// with no signal blocked or ignored, standard input from /dev/null, and no descriptor but the first three.
+/// `failed` says which call it was that failed.
+int hg_spawn(const struct hg_spawn *spawn, struct hg_child *child, const char **failed);
+
+/// Takes a child's end: 1 and its exit status, or -1 there and its signal; 0 if it still runs.
+int hg_reap(int pidfd, int wait, int *exit_status, int *signal);
 
 /// Inode and birth time (nanoseconds since 1970) of what is at `path`, symbolic links not followed.
 /// `birth_ns` is 0 where the file system has none.

@@ -1,0 +1,28 @@
+import Platform
+
+/// What a plugin that the host starts finds around it.
+struct PluginEnvironment: Sendable {
+    /// The host's own variables but those that are its configuration, and the addresses.
+    let variables: [String: String]
+
+    /// - Parameter endpoints: what was bound; a client connects to one address, so the first is handed on.
+    init(_ endpoints: Host.Endpoints) {
+        var variables = HostEnvironment.inherited()
+        let bound = [endpoints.control, endpoints.stream, endpoints.ingest, endpoints.plugin]
+        for (name, addresses) in zip(HostEnvironment.addresses, bound) {
+            // Within the process is out of another's reach.
+            variables[name] = addresses.first { !$0.hasPrefix("inproc:") }
+        }
+        self.variables = variables
+    }
+
+    /// How to start it; nil where its program is not found. See `HostEnvironment.find`.
+    func order(_ manifest: PluginManifest) -> ChildProcess.Order? {
+        let found = HostEnvironment.find(
+            manifest.command, in: manifest.directory, path: manifest.environment["PATH"] ?? variables["PATH"])
+        guard let executable = found else { return nil }
+        return ChildProcess.Order(
+            executable: executable, arguments: manifest.arguments,
+            environment: variables.merging(manifest.environment) { $1 }, directory: manifest.directory)
+    }
+}
