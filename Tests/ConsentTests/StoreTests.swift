@@ -212,3 +212,40 @@ private let details = DecisionDetails(method: "form", noticeVersion: "2", expire
         #expect(error?.code == code)
     }
 }
+
+@Suite struct OptionsTests {
+    private func options(_ arguments: [String], _ environment: [String: String] = [:]) -> Options? {
+        guard case .run(let options) = Options.parse(arguments, environment: { environment[$0] }) else {
+            return nil
+        }
+        return options
+    }
+
+    @Test func withoutAStoreNobodyDecides() {
+        #expect(options(["--when-configured"])?.isIdle == true)
+        #expect(options(["--when-configured"], ["CONSENT_STORE": "/s"])?.isIdle == false)
+        #expect(options(["--when-configured", "--store", "s"])?.isIdle == false)
+        #expect(options([])?.isIdle == false)
+        #expect(options([], ["CONSENT_STORE": "/s"])?.file == "/s")
+    }
+
+    @Test func flagsAreTaken() {
+        let given = options([
+            "--purposes", "a,b", "--subject", "s", "--controller", "c", "--notice-version", "3",
+            "--jurisdiction",
+            "EU", "--lease", "5", "--name", "n", "--bind", "ipc:///x",
+        ])
+        #expect(given?.store.purposes == ["a", "b"])
+        #expect(given?.store.subject == "s" && given?.store.controller == "c")
+        #expect(given?.store.noticeVersion == "3" && given?.store.jurisdiction == "EU")
+        #expect(given?.link.lease == .seconds(5) && given?.link.name == "n" && given?.bind == "ipc:///x")
+    }
+
+    @Test(arguments: [
+        ["--purpose", "a"], ["--store"], ["--lease", "0"], ["--lease", "30s"], ["--purposes", "a,a"],
+        ["--purposes", "a,"],
+    ])
+    func wrongOnesAreRefused(_ arguments: [String]) {
+        #expect(options(arguments) == nil)
+    }
+}

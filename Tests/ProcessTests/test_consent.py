@@ -313,7 +313,7 @@ def test_the_command_line(held, managers):
 def test_how_soon_the_first_event_arrives(held, managers, record_property):
     collector = held.collector()
     manager = managers(held)
-    manager.ask("show")
+    wait_until(lambda: manager.ask("show")["applied"], "the host to be known")
     held.accept([event(1)])
     begun = time.perf_counter()
     with context.socket(zmq.REQ) as socket:

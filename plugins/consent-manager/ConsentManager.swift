@@ -13,6 +13,9 @@ enum ConsentManager {
         case .usage(let problem):
             log("\(problem); --help says more")
             return 2
+        case .run(let options) where options.isIdle:
+            log("CONSENT_STORE is not set: nobody decides by consent")
+            return 0
         case .run(let options):
             do {
                 try run(options)

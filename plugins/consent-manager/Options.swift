@@ -8,6 +8,8 @@ struct Options: Hashable {
     var store = ConsentStore.Configuration()
     var file = "consent.sqlite"
     var bind = Options.defaultAddress
+    /// Nobody has said where decisions lie, and that is to mean that nobody decides.
+    var isIdle = false
 
     enum Request: Hashable {
         case run(Options)
@@ -21,7 +23,7 @@ struct Options: Hashable {
 
         usage: consent-manager [FLAGS]
 
-          --store FILE           the decisions (default: consent.sqlite)
+          --store FILE           the decisions (default: $CONSENT_STORE, or consent.sqlite)
           --bind ADDRESS         where decisions are taken (default: $HOLDGATE_CONSENT, or tcp://127.0.0.1:5574)
           --purposes A,B         consent to all of them opens the gate (default: events)
           --subject TEXT         whose consent it is (default: this deployment)
@@ -31,6 +33,7 @@ struct Options: Hashable {
           --lease SECONDS        the gate closes so long after this process has died (default: 30)
           --name NAME            in the host's history and among its plugins (default: consent-manager)
           --control, --stream, --plugin ADDRESS   the host (or HOLDGATE_CONTROL, _STREAM, _PLUGIN)
+          --when-configured      without $CONSENT_STORE and --store, end at once with status 0
           --help
 
         Decisions: `holdgate consent give|deny|pause|withdraw|show|receipt`.
@@ -41,13 +44,25 @@ struct Options: Hashable {
         var options = Options()
         options.link.endpoints = Endpoints(environment: environment)
         if let address = environment("HOLDGATE_CONSENT"), !address.isEmpty { options.bind = address }
+        var whenConfigured = false
+        var isStoreGiven = false
+        if let file = environment("CONSENT_STORE"), !file.isEmpty {
+            options.file = file
+            isStoreGiven = true
+        }
         var rest = arguments[...]
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" { return .help }
+            if flag == "--when-configured" {
+                whenConfigured = true
+                continue
+            }
+            if flag == "--store" { isStoreGiven = true }
             guard flags.contains(flag) else { return .usage("unknown argument \(flag)") }
             guard let value = rest.popFirst(), !value.isEmpty else { return .usage("\(flag) needs a value") }
             if let problem = options.take(flag, value) { return .usage(problem) }
         }
+        options.isIdle = whenConfigured && !isStoreGiven
         return .run(options)
     }
 
