@@ -14,7 +14,7 @@ SEEDS ?= 200000
 
 SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
 
-.PHONY: run test test-long build deps format lint test-asan test-tsan
+.PHONY: run test test-long build deps format lint test-asan test-tsan bench
 
 ## Installs what is missing (Debian); silent when nothing is.
 deps:
@@ -31,7 +31,9 @@ run: build
 # One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
 test: deps lint
 	swift build -c release
-	swift test
+	.build/release/simulate
+	swift build --build-tests
+	swift test --skip-build --quiet
 	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
 
 test-long: export HOLDGATE_TEST_ROUNDS := $(ROUNDS)
@@ -46,7 +48,15 @@ lint: deps
 
 # Each sanitizer has its own scratch path: objects of different kinds don't mix.
 test-asan: deps
-	swift test --sanitize=address --scratch-path .build/asan
+	swift build --build-tests --sanitize=address --scratch-path .build/asan
+	swift test --skip-build --quiet --sanitize=address --scratch-path .build/asan
 
 test-tsan: deps
-	swift test --sanitize=thread --scratch-path .build/tsan
+	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
+	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
+
+## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
+bench: build
+	$(PYTHON) Benchmarks/end_to_end.py
+	$(PYTHON) Benchmarks/commands.py
+	$(PYTHON) Benchmarks/ingest.py

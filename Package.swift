@@ -86,9 +86,21 @@ let package = Package(
             name: "Simulator", dependencies: ["Journal", "Ledger", "Lifecycle", "Wire"],
             path: "Tests/Simulator",
             swiftSettings: strict),
+        .target(
+            name: "Simulation", dependencies: ["HoldgateHost", "Simulator"], path: "Tests/Simulation",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "simulate", dependencies: ["Simulation", "Platform"], path: "Tests/Simulate",
+            swiftSettings: strict),
+        .testTarget(name: "SimulationTests", dependencies: ["Simulation"], swiftSettings: strict),
         .testTarget(
             name: "JournalTests",
             dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
+            swiftSettings: strict),
+        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        .testTarget(
+            name: "HotPathTests",
+            dependencies: ["CMallocCount", "Engine", "Journal", "Ledger", "Lifecycle", "Wire"],
             swiftSettings: strict),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],

@@ -33,11 +33,17 @@ stop() {
 trap stop EXIT
 trap 'exit 0' INT TERM
 
+# The two that everybody starts with. Others are linked in by hand: the host takes them in on SIGHUP.
+mkdir -p "$run/plugins"
+for name in file-collector state-logger; do
+    ln -sfn "$PWD/plugins/$name" "$run/plugins/$name"
+done
+
 # The host writes one line, once everything is bound; a host that can't start closes its output unwritten.
 mkfifo "$fifo"
 FILE_COLLECTOR_DIR=$events STATE_LOGGER_FILE=$states \
     GEOFENCE_DIR=${events%/events}/geofence ENGAGEMENT_STORE=${events%/events}/engagement.sqlite \
-    "$bin/holdgate" serve --state-dir "$run/state" --plugins "$PWD/plugins" "$@" >"$fifo" &
+    "$bin/holdgate" serve --state-dir "$run/state" --plugins "$run/plugins" "$@" >"$fifo" &
 host=$!
 if ! read -r line <"$fifo"; then
     status=0

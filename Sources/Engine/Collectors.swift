@@ -78,7 +78,7 @@ struct Attachment: Hashable, Sendable {
     let peer: PeerID
     let name: String
     let version: String
-    let services: [String]
+    let services: Set<String>
     let sinceWallMs: Int64
     var lastHeardMs: Int64
     /// Three heartbeats went by without a word.

@@ -33,7 +33,7 @@ struct DeferredCommand: Hashable, Sendable {
     let requester: Requester?
     /// The last event accepted before it was read: where a closing closes.
     let readAfter: JournalSeq
-    let readAtMs: Int64
+    let readAt: Now
     /// A closing that found the disk full, tried again.
     var isRetry = false
 }
@@ -45,6 +45,12 @@ struct ConfigurationChange: Hashable, Sendable {
     let id: String?
 }
 
+/// What decisions change.
+struct Decided: Hashable, Sendable {
+    let lifecycle: Lifecycle
+    let leaseDeadlineMs: Int64?
+}
+
 /// A decision that is being written.
 struct Decision: Hashable, Sendable {
     let command: DeferredCommand
@@ -52,8 +58,7 @@ struct Decision: Hashable, Sendable {
     /// Nil where the record is no transition.
     let transition: Transition?
     /// To go back to if the disk is full.
-    let before: Lifecycle
-    let leaseDeadlineBefore: Int64?
+    let before: Decided
     /// The reply's own members.
     let members: [JSONValue.Member]
     /// The killed record is written, and the purge is under way.

@@ -104,6 +104,9 @@ extension Engine {
         skip(grant.peer, through: through)
     }
 
+    /// Some collector's queue was full.
+    public var isBlockedBySocket: Bool { !blockedBySocket.isEmpty }
+
     /// The sockets may take more again.
     public mutating func retryBlocked() {
         for peer in blockedBySocket { attachments[peer]?.window?.isBlocked = false }
@@ -186,10 +189,10 @@ extension Engine {
         checkDrain(now: now, into: &effects)
     }
 
-    /// Nobody reads again what lies at or before `doneThrough`.
+    /// Nobody reads again what lies at or before `doneThrough`, nor what was discarded right behind it.
     mutating func forgetDone() {
         let done = doneThrough
-        meter.drop(through: done)
+        meter.drop(through: min(lastDone(from: done), lastDone(from: published)))
         guard let first = discards.discarded.first, first.last <= done else { return }
         // A passing collector may still be behind.
         let behind = attachments.values.compactMap(\.window?.sentThrough).min() ?? done

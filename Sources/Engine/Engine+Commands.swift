@@ -14,7 +14,7 @@ extension Engine {
     ) {
         let command = DeferredCommand(
             intent: intent, request: request, requester: requester, readAfter: lastSeq,
-            readAtMs: now.monotonicMs)
+            readAt: now)
         if let request, requester != nil, deferred.count >= Self.deferredLimit {
             let error = WireError(.overloaded, "too many commands wait for the disk", retryable: true)
             return refuse(request, requester, error, into: &effects)
@@ -43,10 +43,14 @@ extension Engine {
         guard unwritten == nil, !deferred.contains(where: \.intent.closes) else { return }
         gate = Self.gate(of: shown)
         if gate != .dead { tellTakenAfterKill(into: &effects) }
+        settleReports(into: &effects)
+        tellApps(into: &effects)
         resumeRequests(now: now, into: &effects)
     }
 
     private mutating func decide(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
+        // The launch may have ended: nothing may follow that in its history.
+        if isStopping, command.request == nil || command.isRetry { return }
         if command.isRetry {
             // It was decided once, and has been closing the gate since: what it expected does not matter any more.
             guard unwritten == command else { return }
@@ -119,20 +123,18 @@ extension Engine {
                 retryable: true)
             return refuse(request, command.requester, error, into: &effects)
         }
-        let before = lifecycle
-        let deadlineBefore = leaseDeadlineMs
+        let before = decided
         let transition = lifecycle.apply(
             .startOperation, cause: .startOperation, through: command.readAfter, wallMs: now.wallMs)
         var facts = RecordFacts()
         if lifecycle.state.isOperating, let leaseMs {
-            let lease = Lease(durationMs: leaseMs, setAtWallMs: now.wallMs)
+            let lease = Lease(durationMs: leaseMs, setAtWallMs: command.readAt.wallMs)
             lifecycle.setLease(lease)
-            leaseDeadlineMs = command.readAtMs + leaseMs
+            leaseDeadlineMs = command.readAt.monotonicMs + leaseMs
             facts.lease = lease
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
-            into: &effects)
+            command, transition, facts, before: before, now: now, into: &effects)
     }
 
     private mutating func decideHold(
@@ -144,8 +146,7 @@ extension Engine {
             guard let deadline = leaseDeadlineMs, deadline <= now.monotonicMs, lifecycle.state.isOperating
             else { return }
         }
-        let before = lifecycle
-        let deadlineBefore = leaseDeadlineMs
+        let before = decided
         // An earlier closing that was not written may have closed the gate before this one was read.
         var through = command.readAfter
         if case .draining(let closedAfter, _) = gate { through = min(through, closedAfter) }
@@ -162,13 +163,11 @@ extension Engine {
             facts.pending = pending
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
-            into: &effects)
+            command, transition, facts, before: before, now: now, into: &effects)
     }
 
     private mutating func decideKill(_ command: DeferredCommand, now: Now, into effects: inout [Effect]) {
-        let before = lifecycle
-        let deadlineBefore = leaseDeadlineMs
+        let before = decided
         let queued = queuedEvents
         let transition = lifecycle.apply(.kill, cause: .kill, through: lastSeq, wallMs: now.wallMs)
         var facts = RecordFacts()
@@ -179,8 +178,7 @@ extension Engine {
             facts.inFlight = inFlight
         }
         write(
-            command, transition, facts, before: before, leaseDeadlineBefore: deadlineBefore, now: now,
-            into: &effects)
+            command, transition, facts, before: before, now: now, into: &effects)
     }
 
     /// The host's own transition at a drain's end; dropped where a start came first.
@@ -192,8 +190,10 @@ extension Engine {
         let remaining = pending
         // It may have waited behind a start and another hold, whose drain has its own time.
         if input == .drained ? remaining > 0 : !isDrainOver(at: now) { return }
-        let before = lifecycle
-        let transition = lifecycle.apply(input, cause: cause, through: lastSeq, wallMs: now.wallMs)
+        let before = decided
+        // Of its place in the queue of decisions: a start behind it may have been read before the last event.
+        let transition = lifecycle.apply(
+            input, cause: cause, through: command.readAfter, wallMs: now.wallMs)
         gate.endDraining()
         var facts = RecordFacts()
         if input == .drainTimeout { facts.undelivered = remaining }
@@ -205,11 +205,11 @@ extension Engine {
 
     /// Writes a decision, or answers at once where there is nothing to write.
     private mutating func write(
-        _ command: DeferredCommand, _ transition: Transition?, _ facts: RecordFacts, before: Lifecycle? = nil,
-        leaseDeadlineBefore: Int64? = nil, mustRecord: Bool = false, now: Now, into effects: inout [Effect]
+        _ command: DeferredCommand, _ transition: Transition?, _ facts: RecordFacts, before: Decided? = nil,
+        mustRecord: Bool = false, now: Now, into effects: inout [Effect]
     ) {
-        let before = before ?? lifecycle
-        let members = replyMembers(command, transition, facts, before: before)
+        let before = before ?? decided
+        let members = replyMembers(command, transition, facts, before: before.lifecycle)
         var facts = facts
         if let request = command.request, let key = request.key {
             let reply = ControlReply(id: nil, status: decidedStatus, members: members)
@@ -227,11 +227,12 @@ extension Engine {
             facts: facts)
         recordedThrough = max(recordedThrough, record.through, facts.discardedThrough ?? .zero)
         decision = Decision(
-            command: command, record: record, transition: transition, before: before,
-            leaseDeadlineBefore: leaseDeadlineBefore, members: members)
+            command: command, record: record, transition: transition, before: before, members: members)
         let ticket = persist(.record(record), into: &effects)
         awaiting.append(ticket, .decision)
     }
+
+    private var decided: Decided { Decided(lifecycle: lifecycle, leaseDeadlineMs: leaseDeadlineMs) }
 
     private var decidedStatus: HostStatus {
         HostStatus(state: lifecycle.state, seq: lifecycle.seq, launch: lifecycle.launch)

@@ -18,7 +18,7 @@ extension Engine {
 
     /// Events accepted before the gate closed that somebody who must be waited for has not done, each once.
     /// While operating: those that any durable collector has not done.
-    var pending: UInt64 {
+    package var pending: UInt64 {
         if let drain {
             let lowest = drain.names.compactMap { durable[$0]?.cursor }.min()
             return lowest.map { remaining(after: $0, through: drain.through) } ?? 0
@@ -103,9 +103,15 @@ extension Engine {
         let count = remaining(after: closed, through: through)
         guard count > 0 else { return }
         discards.addDiscard(range)
+        forgetDone()
         statistics.eventsDiscarded += count
         unrecordedDiscards[reason, default: 0] += count
         _ = persist(.entry(.discarded(range, reason)), into: &effects)
+    }
+
+    /// The last event that is done where all up to `seq` are: what was discarded right behind it is as well.
+    func lastDone(from seq: JournalSeq) -> JournalSeq {
+        JournalSeq(firstUndiscarded(after: seq).raw - 1)
     }
 
     /// The first event after `seq` that was not discarded.

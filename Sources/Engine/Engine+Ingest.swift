@@ -16,7 +16,7 @@ extension Engine {
         _ header: IngestHeader, _ summary: BlockSummary, from requester: Requester, now: Now,
         into effects: inout [Effect]
     ) -> Admission {
-        if gate == .dead, shown.state != .killed, unwritten == nil,
+        if gate == .dead, shown.state != .killed, unwritten?.intent != .kill,
             repliesAfterKill.count < Self.awaitingKillLimit
         {
             // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
@@ -192,12 +192,12 @@ extension Engine {
             effects.append(.publishBlock(ticket, stamp))
         }
         effects.append(.releaseBlock(ticket))
-        if durable.isEmpty { meter.drop(through: doneThrough) }
+        if durable.isEmpty { forgetDone() }
     }
 
     /// A block is on disk; what it comes to is known once a kill that was read is decided.
     mutating func tell(_ waiting: Waiting, into effects: inout [Effect]) {
-        if gate == .dead { return repliesAfterKill.append(waiting) }
+        if gate == .dead, unwritten?.intent != .kill { return repliesAfterKill.append(waiting) }
         tellTaken(waiting, into: &effects)
     }
 
@@ -216,7 +216,7 @@ extension Engine {
             .ingestReply(waiting.requester, IngestReply(id: waiting.id, outcome: outcome, status: status)))
     }
 
-    /// The kill that blocks waited for has come to nothing.
+    /// The kill that blocks waited for has come to nothing, or must wait for room itself.
     mutating func tellTakenAfterKill(into effects: inout [Effect]) {
         for waiting in repliesAfterKill.sorted(by: { $0.requester.raw < $1.requester.raw }) {
             tellTaken(waiting, into: &effects)

@@ -9,7 +9,10 @@ extension Engine {
         _ message: PluginMessage, from peer: PeerID, now: Now, into effects: inout [Effect]
     ) {
         if case .hello(let hello) = message { return greet(hello, peer, now: now, into: &effects) }
-        guard var attachment = attachments[peer] else { return notKnown(peer, into: &effects) }
+        guard var attachment = attachments[peer] else {
+            if case .result = message { statistics.resultsDropped += 1 }
+            return notKnown(peer, into: &effects)
+        }
         attachment.lastHeardMs = now.monotonicMs
         let wasSilent = attachment.isSilent
         attachment.isSilent = false
@@ -59,7 +62,6 @@ extension Engine {
             }
             return
         }
-        let isNew = attachments[peer] == nil
         if let old = attachments.values.first(where: { $0.name == hello.name && $0.peer != peer }) {
             let error = WireError(.superseded, "a newer process has attached as \(hello.name)")
             effects.append(.send(old.peer, .refused(error)))
@@ -68,11 +70,12 @@ extension Engine {
         if let before = attachments[peer], before.name != hello.name {
             detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
+        let isNew = attachments[peer] == nil
         attachments[peer] = Attachment(
-            peer: peer, name: hello.name, version: hello.version, services: hello.services,
+            peer: peer, name: hello.name, version: hello.version, services: Set(hello.services),
             sinceWallMs: now.wallMs,
             lastHeardMs: now.monotonicMs, window: window(for: hello))
-        rememberServices(hello.services)
+        rememberServices(Set(hello.services))
         // A process that says hello again has forgotten what it was asked.
         if !isNew { abandonRequests(of: peer, into: &effects) }
         if isNew { report(hello.name, .attached, nil, into: &effects) }

@@ -20,7 +20,7 @@ extension Engine {
             waiters.append(
                 HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs, members: members))
+                    deadlineMs: command.readAt.monotonicMs + waitMs, members: members))
             return
         }
         effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
@@ -42,7 +42,7 @@ extension Engine {
             if shown.state == .holdRequested, shown.seq == entry.status.seq {
                 return HoldWaiter(
                     requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAtMs + waitMs, members: replayed)
+                    deadlineMs: command.readAt.monotonicMs + waitMs, members: replayed)
             }
             if shown.state == .onHold, shown.seq == entry.status.seq.next {
                 let reply = ControlReply(id: request.id, status: status, members: settled(replayed))
@@ -79,7 +79,8 @@ extension Engine {
     mutating func expireWaiters(now: Now, into effects: inout [Effect]) {
         for waiter in waiters where waiter.deadlineMs <= now.monotonicMs {
             let error = WireError(
-                .timeout, "the drain goes on: \(pending) events are still pending; the hold stands",
+                .timeout,
+                "the drain goes on with \(pending) \(pending == 1 ? "event" : "events") pending; the hold stands",
                 retryable: true)
             let members = [JSONValue.Member("pending", .uint(pending))]
             effects.append(

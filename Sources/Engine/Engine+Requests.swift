@@ -7,30 +7,38 @@ extension Engine {
     mutating func route(
         _ request: ControlRequest, _ requester: Requester, now: Now, into effects: inout [Effect]
     ) {
-        guard case .request(let service, let arguments, let timeoutMs) = request.command else {
+        guard case .request(_, _, let timeoutMs) = request.command else {
             preconditionFailure("no callback request")
         }
+        let arrived = UndecidedRequest(
+            request: request, requester: requester, deadlineMs: now.monotonicMs + timeoutMs)
         if isStopping { return refuse(request, requester, Self.stoppingError, into: &effects) }
         guard shown.state.isOperating else {
             return refuse(request, requester, Self.notOperating(shown.state), into: &effects)
         }
-        guard gate.admits else {
-            guard undecided.count < Self.undecidedLimit else {
-                let error = WireError(.overloaded, "too many requests wait for the disk", retryable: true)
-                return refuse(request, requester, error, into: &effects)
-            }
-            undecided.append(UndecidedRequest(request: request, requester: requester))
-            return
+        if unwritten != nil { return refuse(request, requester, Self.closedInMemory, into: &effects) }
+        if gate.admits { return route(arrived, now: now, into: &effects) }
+        guard undecided.count < Self.undecidedLimit else {
+            let error = WireError(.overloaded, "too many requests wait for the disk", retryable: true)
+            return refuse(request, requester, error, into: &effects)
+        }
+        undecided.append(arrived)
+    }
+
+    private mutating func route(_ arrived: UndecidedRequest, now: Now, into effects: inout [Effect]) {
+        guard case .request(let service, let arguments, _) = arrived.request.command else {
+            preconditionFailure("no callback request")
         }
         let provider: PeerID
         switch provide(service) {
         case .success(let peer): provider = peer
-        case .failure(let error): return refuse(request, requester, error, into: &effects)
+        case .failure(let error): return refuse(arrived.request, arrived.requester, error, into: &effects)
         }
         let number = requests.add(
             RoutedRequest(
-                requester: requester, id: request.id, service: service, peer: provider,
-                deadlineMs: now.monotonicMs + timeoutMs))
+                requester: arrived.requester, id: arrived.request.id, service: service, peer: provider,
+                deadlineMs: arrived.deadlineMs))
+        let timeoutMs = max(0, arrived.deadlineMs - now.monotonicMs)
         effects.append(
             .send(
                 provider, .request(id: number, service: service, arguments: arguments, timeoutMs: timeoutMs)))
@@ -46,6 +54,11 @@ extension Engine {
 
     static let stoppingError = WireError(
         .shuttingDown, "the host is stopping; send it again to the next one", retryable: true)
+
+    /// A closing found the disk full: nobody is shown a state that is not on disk, but nothing passes either.
+    static let closedInMemory = WireError(
+        .storageFull, "the disk is full and a closing is not written yet: nothing passes before it is",
+        retryable: true)
 
     /// The provider of a service that has the least to do; of several, the one that has waited longest.
     private mutating func provide(_ service: String) -> Result<PeerID, WireError> {
@@ -73,7 +86,7 @@ extension Engine {
             return .failure(
                 WireError(
                     .overloaded,
-                    "\(service) has \(configuration.maxRequestsPerProvider) requests in flight with each provider",
+                    "each provider of \(service) has \(configuration.maxRequestsPerProvider) requests in flight",
                     retryable: true))
         }
         requestTurn += 1
@@ -82,13 +95,15 @@ extension Engine {
     }
 
     /// So that a lost provider is told apart from one that never was.
-    mutating func rememberServices(_ services: [String]) {
+    mutating func rememberServices(_ services: Set<String>) {
         for service in services where servicesSeen.count < Self.servicesSeenLimit {
             servicesSeen.insert(service)
         }
     }
 
     private static let servicesSeenLimit = 16_384
+
+    // MARK: Results
 
     /// A provider answered. What comes late, twice, or from somebody else is dropped.
     mutating func take(
@@ -114,26 +129,46 @@ extension Engine {
         effects.append(.reply(request.requester, reply))
     }
 
+    /// The request never left: its provider's queue is full, or it is gone.
+    public mutating func unsent(_ number: UInt64, isGone: Bool, into effects: inout [Effect]) {
+        guard let request = requests.remove(number) else { return }
+        let error =
+            isGone
+            ? WireError(.serviceUnavailable, "the provider of \(request.service) is lost", retryable: true)
+            : WireError(
+                .overloaded, "the provider of \(request.service) does not read what it is sent",
+                retryable: true)
+        tell(request, .failure(error), into: &effects)
+    }
+
+    // MARK: What ends them
+
+    /// The provider has them, or may have had them: nobody knows whether it did what they ask.
     private mutating func interrupt(
-        _ error: WireError, into effects: inout [Effect], where matches: (RoutedRequest) -> Bool
+        _ code: ErrorCode, _ message: String, into effects: inout [Effect],
+        where matches: (RoutedRequest) -> Bool = { _ in true }
     ) {
+        let error = WireError(code, message, isOutcomeUnknown: true)
         for request in requests.removeAll(where: matches) { tell(request, .failure(error), into: &effects) }
+    }
+
+    /// They never left.
+    private mutating func refuseUndecided(_ error: WireError, into effects: inout [Effect]) {
+        let waiting = undecided
+        undecided = []
+        for each in waiting { refuse(each.request, each.requester, error, into: &effects) }
     }
 
     /// A closing is on disk: whatever is in flight is answered now, and what comes later is dropped.
     mutating func interruptRequests(into effects: inout [Effect]) {
-        let error = WireError(
-            .notOperating, "the gate closed while the request was with its provider", isOutcomeUnknown: true)
-        interrupt(error, into: &effects) { _ in true }
-        answerUndecided(into: &effects)
+        interrupt(.notOperating, "the gate closed while the provider had the request", into: &effects)
+        refuseUndecided(Self.notOperating(shown.state), into: &effects)
     }
 
-    private mutating func answerUndecided(into effects: inout [Effect]) {
-        let waiting = undecided
-        undecided = []
-        for each in waiting {
-            refuse(each.request, each.requester, Self.notOperating(shown.state), into: &effects)
-        }
+    /// A closing found the disk full, and closes all the same.
+    mutating func interruptRequestsInMemory(into effects: inout [Effect]) {
+        interrupt(Self.closedInMemory.code, Self.closedInMemory.message, into: &effects)
+        refuseUndecided(Self.closedInMemory, into: &effects)
     }
 
     /// A closing came to nothing: what waited for it goes on.
@@ -145,32 +180,40 @@ extension Engine {
         }
         let waiting = undecided
         undecided = []
-        for each in waiting { route(each.request, each.requester, now: now, into: &effects) }
+        for each in waiting { route(each, now: now, into: &effects) }
     }
 
-    /// The provider is gone, or has fallen silent.
+    /// The provider is gone, or has fallen silent. What it answered before stands.
     mutating func abandonRequests(of peer: PeerID, into effects: inout [Effect]) {
         guard requests.load[peer] != nil else { return }
-        let error = WireError(
-            .serviceUnavailable, "the provider was lost while it had the request", isOutcomeUnknown: true)
-        interrupt(error, into: &effects) { $0.peer == peer }
+        interrupt(.serviceUnavailable, "the provider was lost while it had the request", into: &effects) {
+            $0.peer == peer && $0.result == nil
+        }
+    }
+
+    /// When the next of them is to be answered at the latest.
+    var nextRequestDeadlineMs: Int64? {
+        let times = [requests.nextDeadlineMs, undecided.lazy.map(\.deadlineMs).min()]
+        return times.compactMap { $0 }.min()
     }
 
     mutating func expireRequests(now: Now, into effects: inout [Effect]) {
-        guard let due = requests.nextDeadlineMs, due <= now.monotonicMs else { return }
+        guard let due = nextRequestDeadlineMs, due <= now.monotonicMs else { return }
+        interrupt(.timeout, "the provider did not answer in time", into: &effects) {
+            $0.deadlineMs <= now.monotonicMs
+        }
         let error = WireError(
-            .timeout, "the provider did not answer in time", isOutcomeUnknown: true)
-        interrupt(error, into: &effects) { $0.deadlineMs <= now.monotonicMs }
+            .timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
+        let waiting = undecided
+        undecided.removeAll { $0.deadlineMs <= now.monotonicMs }
+        for each in waiting where each.deadlineMs <= now.monotonicMs {
+            refuse(each.request, each.requester, error, into: &effects)
+        }
     }
 
     /// The host stops: nobody is left waiting.
     mutating func refuseRequests(_ error: WireError, into effects: inout [Effect]) {
-        interrupt(
-            WireError(error.code, error.message, retryable: error.retryable, isOutcomeUnknown: true),
-            into: &effects
-        ) { _ in true }
-        let waiting = undecided
-        undecided = []
-        for each in waiting { refuse(each.request, each.requester, error, into: &effects) }
+        interrupt(error.code, "\(error.message); the provider had the request", into: &effects)
+        refuseUndecided(error, into: &effects)
     }
 }

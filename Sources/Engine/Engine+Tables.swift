@@ -46,6 +46,10 @@ extension Engine {
             row.append(.init("roles", .array(attachment.roles.map { .string($0) })))
             row.append(.init("since", .string(Timestamp.text(ms: attachment.sinceWallMs))))
             row.append(.init("state", .string(attachment.isSilent ? "silent" : "attached")))
+            if !attachment.services.isEmpty {
+                row.append(.init("services", .array(attachment.services.sorted().map { .string($0) })))
+                row.append(.init("requests", .int(Int64(requests.load[attachment.peer, default: 0]))))
+            }
         } else {
             if let version = supervised[name]?.version { row.append(.init("version", .string(version))) }
             row.append(.init("roles", .array(durable[name] == nil ? [] : [.string("collect")])))

@@ -59,7 +59,7 @@ extension Engine {
             }
         }
         for waiter in waiters { consider(waiter.deadlineMs) }
-        consider(requests.nextDeadlineMs)
+        consider(nextRequestDeadlineMs)
         return next
     }
 

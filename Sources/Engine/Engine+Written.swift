@@ -102,7 +102,9 @@ extension Engine {
         settleWaiters(after: done.transition, into: &effects)
         if let transition = done.transition {
             if !transition.state.isOperating { interruptRequests(into: &effects) }
-            if gate.admits { tellApps(fullRestart: transition.previous == .onHold, into: &effects) }
+            if transition.state == .killed { refuseReports(Self.notOperating(.killed), into: &effects) }
+            if transition.state.isOperating, transition.previous == .onHold { owesAllApps = true }
+            tellApps(into: &effects)
         }
         if let transition = done.transition, transition.state == .holdRequested {
             armDrain(now: now, into: &effects)
@@ -186,6 +188,7 @@ extension Engine {
         deferred = []
         waiters = []
         refuseRequests(error, into: &effects)
+        refuseReports(error, into: &effects)
         gate = .dead
     }
 
@@ -232,8 +235,8 @@ extension Engine {
     private mutating func decisionUnwritten(_ error: WireError, now: Now, into effects: inout [Effect]) {
         guard let failed = decision else { preconditionFailure("a decision failed that nobody took") }
         decision = nil
-        lifecycle = failed.before
-        leaseDeadlineMs = failed.leaseDeadlineBefore
+        lifecycle = failed.before.lifecycle
+        leaseDeadlineMs = failed.before.leaseDeadlineMs
         if let reason = failed.record.facts.discardReason, let count = failed.record.facts.discarded {
             unrecordedDiscards[reason, default: 0] += count
         }
@@ -248,14 +251,17 @@ extension Engine {
         if isClosing {
             if failed.command.intent.closes {
                 drain = nil
+                interruptRequestsInMemory(into: &effects)
+                refuseReports(Self.closedInMemory, into: &effects)
                 unwritten = DeferredCommand(
                     intent: failed.command.intent, request: failed.command.request, requester: nil,
-                    readAfter: failed.command.readAfter, readAtMs: failed.command.readAtMs, isRetry: true)
+                    readAfter: failed.command.readAfter, readAt: failed.command.readAt, isRetry: true)
             } else {
                 // A drain's end: the hold stands, and its end is decided again.
                 settleRetry = true
                 if gate != .dead { gate = Self.gate(of: shown) }
             }
+            if unwritten?.intent == .kill { tellTakenAfterKill(into: &effects) }
             retryAtMs = now.monotonicMs + configuration.retryMs
             effects.append(
                 .log(.error, "disk full: the gate is closed in memory, and the record is tried again", []))

@@ -1,3 +1,8 @@
+// What the host decides, as a value: no clock, no socket, no file, no lock.
+//
+// `Engine` takes an `Input` and the time, changes itself, and says in `Effect`s what is to be done. The reactor performs
+// them and reports back. Read `Gate` for what passes, `Engine+Commands` for how a decision becomes a transition that
+// is on disk, `Engine+Collectors` for who is handed what.
 import Ledger
 import Lifecycle
 import Wire
@@ -35,7 +40,7 @@ public struct Recovered: Hashable, Sendable {
     }
 }
 
-/// Everything that the host decides. See the head of `Identifiers.swift`.
+/// Everything that the host decides.
 public struct Engine: Hashable, Sendable {
     public let configuration: EngineConfiguration
     /// This process's random name within the launch.
@@ -112,10 +117,14 @@ public struct Engine: Hashable, Sendable {
     var requests = RequestTable()
     /// Requests that were read while a closing was being written.
     var undecided: [UndecidedRequest] = []
+    /// Reports that were read while a kill was being written.
+    var undecidedReports: [UndecidedReport] = []
     var requestTurn: UInt64 = 0
     /// Services that somebody provided since the process began.
     var servicesSeen: Set<String> = []
     var apps: AppTable
+    /// A full restart is on disk, and a closing that was read since keeps it from telling where the apps are.
+    var owesAllApps = false
     /// Plugins that the host started itself, by name.
     var supervised: [String: SupervisedPlugin] = [:]
 
@@ -174,7 +183,7 @@ public struct Engine: Hashable, Sendable {
             lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
-        meter.drop(through: doneThrough)
+        forgetDone()
     }
 
     /// The gate that a host comes up with: what the last written transition says, no more.
@@ -219,6 +228,9 @@ public struct Engine: Hashable, Sendable {
 
     /// Nothing waits for the disk.
     public var isIdle: Bool { decision == nil && awaiting.isEmpty }
+
+    /// Everybody who is attached.
+    public var peers: [PeerID] { attachments.keys.sorted() }
 
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
 

@@ -1,3 +1,4 @@
+import Ledger
 import Lifecycle
 import Wire
 
@@ -21,7 +22,7 @@ struct RequestTable: Hashable, Sendable {
     private var last: UInt64 = 0
 
     var count: Int { routed.count }
-    var nextDeadlineMs: Int64? { routed.values.map(\.deadlineMs).min() }
+    var nextDeadlineMs: Int64? { routed.values.lazy.map(\.deadlineMs).min() }
 
     mutating func add(_ request: RoutedRequest) -> UInt64 {
         last += 1
@@ -52,4 +53,13 @@ struct RequestTable: Hashable, Sendable {
 struct UndecidedRequest: Hashable, Sendable {
     let request: ControlRequest
     let requester: Requester
+    /// By the monotonic clock, from when it was read.
+    let deadlineMs: Int64
+}
+
+/// An app's report that was read while a kill was being written: taken if the kill comes to nothing.
+struct UndecidedReport: Hashable, Sendable {
+    let report: AppReport
+    let requester: Requester
+    let id: String?
 }

@@ -1,6 +1,7 @@
 import Wire
 
-/// A plugin that the host started itself, as `plugins` shows it. What decides about it is the host's supervisor.
+/// A plugin that the host started itself, as `plugins` shows it. What decides about it is the host's
+/// supervisor.
 public struct SupervisedPlugin: Hashable, Sendable {
     /// The raw value is the name on the wire.
     public enum Process: String, Hashable, Sendable, CaseIterable {

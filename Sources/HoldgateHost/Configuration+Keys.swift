@@ -16,7 +16,7 @@ extension Configuration {
         addresses("control", \.control, "Where commands and queries are answered."),
         addresses("stream", \.stream, "Where state changes and live events are published."),
         addresses("ingest", \.ingest, "Where producers send events."),
-        addresses("plugin", \.plugin, "Where collectors and service providers attach."),
+        addresses("plugin", \.plugin, "Where collectors attach."),
     ]
 
     private static let gateKeys = [
@@ -69,6 +69,9 @@ extension Configuration {
             "maxConfigurationBytes", \.maxConfigurationBytes, 2...64 << 20,
             "The largest internal configuration, as JSON."),
         number("maxPlugins", \.engine.maxPlugins, 1...10_000, "The most plugins attached at a time."),
+        number(
+            "maxRequestsPerProvider", \.engine.maxRequestsPerProvider, 1...10_000,
+            "Callback requests in flight with one provider; more are refused."),
         number(
             "rememberedProducers", \.engine.rememberedProducers, 1...262_144,
             "Producers whose last batch is known; the least recent is forgotten."),

@@ -72,6 +72,9 @@ public final class Host: Sendable {
                 journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader,
                 supervisor: supervisor)
             return try Host(reactor, inbox, directory)
+        } catch let error as ZeroMQError {
+            client.stop()
+            throw StartError(notBound: error)
         } catch {
             client.stop()
             throw error
@@ -94,7 +97,8 @@ public final class Host: Sendable {
         return Now(monotonicMs: now.monotonicMs, wallMs: now.wallMs)
     }
 
-    /// What the engine decides on coming up (a lease that ran out, a drain with nothing left) is on disk before
+    /// What the engine decides on coming up (a lease that ran out, a drain with nothing left) is on
+    /// disk before
     /// anything is bound.
     private static func settle(
         _ recovered: Engine, _ journal: JournalClient, _ inbox: Inbox<Note>, _ log: Logger
@@ -162,7 +166,8 @@ public final class Host: Sendable {
     /// Asks the host to stop: what was read is answered, plugins are told, and it ends within five seconds.
     public func requestStop() { inbox.post(.stop) }
 
-    /// Reads the folder of plugins again: what is new is started, what has changed restarted, what is gone stopped. What
+    /// Reads the folder of plugins again: what is new is started, what has changed restarted, what is
+    /// gone stopped. What
     /// is wrong with it is in the log.
     public func reloadPlugins() { supervisor?.order(.reload) }
 
@@ -173,6 +178,22 @@ public final class Host: Sendable {
         }
         if let handle { handle.join() }
         return result.withLock { $0 } ?? .stopped
+    }
+}
+
+extension StartError {
+    /// Why an address could not be bound.
+    init(notBound error: ZeroMQError) {
+        let address = error.endpoint ?? "an address"
+        switch error.code {
+        case .addressInUse:
+            self.init(
+                "\(address) is in use: does another host run here? Give this one other addresses with --control, "
+                    + "--stream, --ingest and --plugin; port 0 takes a free one")
+        case .addressNotAvailable, .noSuchEndpoint, .invalidArgument:
+            self.init("\(address) can't be bound: this machine has no such address")
+        default: self.init("\(error)")
+        }
     }
 }
 

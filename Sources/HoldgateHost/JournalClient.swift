@@ -22,8 +22,7 @@ struct RequeueResult: Sendable {
 final class JournalClient {
     private let thread: JournalThread
     private let inbox: Inbox<Note>
-    private let deadLetters: DeadLetters
-    private let configuration: InternalConfiguration
+    private let files: SmallFiles
     /// Jobs of the reactor's own ride on the last ticket: nobody waits for them.
     private(set) var lastTicket: UInt64 = 0
 
@@ -32,8 +31,7 @@ final class JournalClient {
         inbox: Inbox<Note>
     ) throws(PlatformError) {
         self.inbox = inbox
-        self.deadLetters = deadLetters
-        self.configuration = configuration
+        files = SmallFiles(deadLetters: deadLetters, configuration: configuration)
         thread = try JournalThread(worker: worker) { inbox.post(.journal($0)) }
     }
 
@@ -50,35 +48,19 @@ final class JournalClient {
 
     /// Everything but the history goes: the log last, so that its ticket says that all is gone.
     func purge(ticket: UInt64) {
-        let deadLetters = deadLetters
-        let configuration = configuration
-        let erase: @Sendable () throws(JournalError) -> Void = { () throws(JournalError) in
-            try deadLetters.purge()
-            try configuration.erase()
-        }
-        thread.submit(.perform(erase), ticket: lastTicket)
+        thread.submit(files.purge, ticket: lastTicket)
         submit(.purge, ticket: ticket)
     }
 
     func replaceConfiguration(with object: JSONValue, ticket: UInt64) {
-        let configuration = configuration
-        let replace: @Sendable () throws(JournalError) -> Void = { () throws(JournalError) in
-            try configuration.replace(with: object)
-        }
-        submit(.perform(replace), ticket: ticket)
+        submit(files.replaceConfiguration(with: object), ticket: ticket)
     }
 
-    func bury(_ letters: [DeadLetter], ticket: UInt64) {
-        let deadLetters = deadLetters
-        let append: @Sendable () throws(JournalError) -> Void = { () throws(JournalError) in
-            try deadLetters.append(letters)
-        }
-        submit(.perform(append), ticket: ticket)
-    }
+    func bury(_ letters: [DeadLetter], ticket: UInt64) { submit(files.bury(letters), ticket: ticket) }
 
     /// Answers with up to `limit` dead letters after `after`.
     func listDeadLetters(after: JournalSeq, limit: Int, _ requester: Requester, _ reply: ControlReply) {
-        let deadLetters = deadLetters
+        let deadLetters = files.deadLetters
         perform { () throws(JournalError) in
             var reply = reply
             let letters = try deadLetters.list(after: after, limit: limit)
@@ -98,7 +80,7 @@ final class JournalClient {
 
     /// Reads dead letters back; nothing is moved before their block is committed.
     func beginRequeue(_ seqs: [JournalSeq], _ requester: Requester, id: String?) {
-        let deadLetters = deadLetters
+        let deadLetters = files.deadLetters
         perform { () throws(JournalError) in
             let outcome: RequeueResult.Outcome
             do throws(JournalError) {
@@ -121,7 +103,7 @@ final class JournalClient {
 
     /// The block with these letters is committed.
     func settleRequeue(_ batch: ProducerBatch) {
-        let deadLetters = deadLetters
+        let deadLetters = files.deadLetters
         perform { () throws(JournalError) in
             try deadLetters.settle(batch)
             return nil
@@ -129,7 +111,7 @@ final class JournalClient {
     }
 
     func abandonRequeue(_ batch: ProducerBatch) {
-        let deadLetters = deadLetters
+        let deadLetters = files.deadLetters
         perform { () throws(JournalError) in
             deadLetters.abandon(batch)
             return nil

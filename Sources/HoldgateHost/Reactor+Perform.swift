@@ -100,9 +100,16 @@ extension Reactor {
         message.write(into: &writer)
         do throws(ZeroMQError) {
             guard try sendPrefix(to: peer), try sockets.plugin.send(writer.bytes) else {
-                return  // Its queue is full: it hears the next one.
+                // Its queue is full: it hears the next one.
+                if case .request(let number, _, _, _) = message {
+                    engine.unsent(number, isGone: false, into: &effects)
+                }
+                return
             }
         } catch {
+            if case .request(let number, _, _, _) = message, error.code == .hostUnreachable {
+                engine.unsent(number, isGone: true, into: &effects)
+            }
             try lose(peer, error)
         }
         if case .refused = message { sockets.forget(peer) }
@@ -117,7 +124,6 @@ extension Reactor {
     func lose(_ peer: PeerID, _ error: ZeroMQError) throws(ZeroMQError) {
         guard error.code == .hostUnreachable else { throw error }
         sockets.forget(peer)
-        filters[peer] = nil
         engine.lost(peer, now: now, into: &effects)
     }
 
@@ -134,7 +140,6 @@ extension Reactor {
 
     private func rebind() throws(ZeroMQError) {
         subscriptions.clear()
-        filters = [:]
         try sockets.rebind()
     }
 
@@ -162,17 +167,9 @@ extension Reactor {
     private func bury(_ rejects: [Reject], of collector: String, _ ticket: Ticket) {
         var letters: [DeadLetter] = []
         for reject in rejects {
-            do throws(LogReadError) {
-                let slices = try reader.read(
-                    from: reject.seq, through: reject.seq, budgetBytes: 1, into: readBuffer)
-                guard let slice = slices.first, slice.stamp.kept else { continue }
-                let event = readBuffer.withBytes {
-                    String(decoding: $0[slice.bytes.dropLast()], as: UTF8.self)
-                }
-                letters.append(
-                    DeadLetter(
-                        seq: reject.seq, collector: collector, reason: reject.reason, wallMs: now.wallMs,
-                        event: event))
+            do {
+                let letter = try grants.letter(reject, of: collector, wallMs: now.wallMs)
+                if let letter { letters.append(letter) }
             } catch {
                 fail("a rejected event could not be read", "\(error)")
             }

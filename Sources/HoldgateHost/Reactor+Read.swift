@@ -2,6 +2,7 @@ import Engine
 import Journal
 import Ledger
 import Lifecycle
+import Platform
 import Wire
 import ZeroMQ
 
@@ -136,13 +137,29 @@ extension Reactor {
     // MARK: Plugin
 
     func readPlugin() throws(ZeroMQError) {
-        guard sockets.isReadable(.plugin) else { return }
+        if sockets.isReadable(.plugin) { _ = try readPluginMessages() }
+    }
+
+    /// False: there may be more.
+    private func readPluginMessages() throws(ZeroMQError) -> Bool {
         for _ in 0..<Self.pluginMessagesPerTurn {
-            guard try message.receive(from: sockets.plugin) else { return }
+            guard try message.receive(from: sockets.plugin) else { return true }
             readPluginMessage()
             perform()
         }
         isBusy = true
+        return false
+    }
+
+    /// After a connection broke, a heartbeat to each plugin: the socket says which one is gone. First what they sent
+    /// before is read, so that an answer counts and its sender's end comes after it.
+    func probe() throws(ZeroMQError) {
+        let nowMs = Clock.monotonicMs()
+        if sockets.isReadable(.monitor), try sockets.takeDisconnects() { probes.begin(nowMs: nowMs) }
+        guard probes.isDue(nowMs: nowMs), try readPluginMessages() else { return }
+        probes.take(nowMs: nowMs)
+        for peer in engine.peers { try send(.heartbeat, to: peer) }
+        perform()
     }
 
     private func readPluginMessage() {
@@ -167,7 +184,6 @@ extension Reactor {
             let value = try message.withBytes(index) { (bytes) throws(WireError) in
                 try PluginMessage.parse(bytes, with: parser)
             }
-            if case .hello = value { filters[peer] = nil }
             engine.receive(value, from: peer, now: now, into: &effects)
         } catch {
             engine.receiveInvalid(error, from: peer, into: &effects)

@@ -41,7 +41,7 @@ final class Reactor: @unchecked Sendable {
     var engine: Engine
     let journal: JournalClient
     let inbox: Inbox<Note>
-    let reader: LogReader
+    let grants: GrantReader
     let historyReader: HistoryReader
     /// Nil: the host starts no plugins.
     let supervisor: Supervisor?
@@ -57,11 +57,9 @@ final class Reactor: @unchecked Sendable {
     let message: InboundMessage
     let parser: JSONParser
     let scanner: EventScanner
-    let readBuffer = ReadBuffer(capacity: 1 << 20)
-    let lines = LineBlock()
     var writer = JSONWriter()
-    var filters: [PeerID: (types: [String], filter: TypeFilter)] = [:]
     var subscriptions = Subscriptions()
+    var probes = Probes()
     var exit: HostExit?
     /// The engine asked to stop: what was read is answered, then the loop ends.
     var stopping: (restart: Bool, deadlineMs: Int64)?
@@ -69,6 +67,8 @@ final class Reactor: @unchecked Sendable {
     private var doneThrough = JournalSeq.zero
     /// When delivered events that are old enough are overwritten next.
     private var eraseAtMs: Int64
+    /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
+    private var retryBlockedAtMs: Int64 = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -77,9 +77,10 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
-    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
-    static let maxUncommittedBytes: UInt64 = 64 << 20
+    /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxHeldBytes = 64 << 20
     static let stopTimeoutMs: Int64 = 4000
+    static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
 
     init(
@@ -95,7 +96,7 @@ final class Reactor: @unchecked Sendable {
         self.engine = engine
         self.journal = journal
         self.inbox = inbox
-        self.reader = reader
+        grants = GrantReader(reader, maxNesting: configuration.wireLimits.maxNesting)
         self.historyReader = historyReader
         self.supervisor = supervisor
         eraseAtMs = Clock.monotonicMs() + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
@@ -122,9 +123,10 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
-        let reads = stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
+        let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
         sockets.watchIngest(reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
@@ -134,7 +136,9 @@ final class Reactor: @unchecked Sendable {
             tick()
             if reads { try readIngest() }
             try readPlugin()
+            try probe()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
         }
@@ -152,8 +156,9 @@ final class Reactor: @unchecked Sendable {
 
     private var timeoutMs: Int {
         if isBusy { return 0 }
-        let due = engine.nextTickMs - Clock.monotonicMs()
-        return Int(max(0, min(due, stopping == nil ? 1000 : 50)))
+        var due = min(engine.nextTickMs, probes.dueMs ?? .max)
+        if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
+        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
     }
 
     private func takeNotes() {
@@ -175,7 +180,10 @@ final class Reactor: @unchecked Sendable {
 
     private func tick() {
         let time = now
-        engine.retryBlocked()
+        if engine.isBlockedBySocket, retryBlockedAtMs <= time.monotonicMs {
+            retryBlockedAtMs = time.monotonicMs + Self.retryBlockedMs
+            engine.retryBlocked()
+        }
         if eraseAtMs <= time.monotonicMs {
             eraseAtMs = time.monotonicMs + min(Self.eraseIntervalMs, configuration.eraseAfterMs)
             erase()

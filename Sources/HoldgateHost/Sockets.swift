@@ -1,4 +1,5 @@
 import Engine
+import Ledger
 import Lifecycle
 import Wire
 import ZeroMQ
@@ -10,6 +11,9 @@ struct Sockets: ~Copyable {
         case ingest
         case plugin
         case stream
+        case inbox
+        /// Connections of `plugin` that broke.
+        case monitor
     }
 
     /// The addresses that were bound, ports filled in.
@@ -28,6 +32,7 @@ struct Sockets: ~Copyable {
     var ingest: Socket
     var plugin: Socket
     var stream: Socket
+    private(set) var monitor: SocketMonitor
     var polls: PollSet
     private(set) var bound: Bound
     /// Plugins that send an empty frame ahead get one ahead.
@@ -45,6 +50,7 @@ struct Sockets: ~Copyable {
         let ingest = try router(context, limits, heartbeatMs)
         try ingest.set(.routerHandover(true))
         let plugin = try pluginSocket(context, limits, heartbeatMs, windowMessages)
+        let monitor = try plugin.monitor(.disconnected)
         let stream = try streamSocket(context, heartbeatMs)
         let bound = Bound(
             control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
@@ -55,15 +61,18 @@ struct Sockets: ~Copyable {
         polls.add(socket: plugin)
         polls.add(socket: stream)
         polls.add(fileDescriptor: fileDescriptor)
+        polls.add(socket: monitor.socket)
         return Sockets(
             context: context, limits: limits, heartbeatMs: heartbeatMs, windowMessages: windowMessages,
-            control: control, ingest: ingest, plugin: plugin, stream: stream, polls: polls, bound: bound)
+            control: control, ingest: ingest, plugin: plugin, stream: stream, monitor: monitor,
+            polls: polls, bound: bound)
     }
 
     private init(
         context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
         control: consuming Socket,
         ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket,
+        monitor: consuming SocketMonitor,
         polls: consuming PollSet,
         bound: Bound
     ) {
@@ -75,8 +84,14 @@ struct Sockets: ~Copyable {
         self.ingest = ingest
         self.plugin = plugin
         self.stream = stream
+        self.monitor = monitor
         self.polls = polls
         self.bound = bound
+    }
+
+    deinit {
+        // Whichever of the two goes first.
+        plugin.stopMonitor()
     }
 
     private static func bind(_ socket: borrowing Socket, _ addresses: [String]) throws(ZeroMQError)
@@ -108,8 +123,8 @@ struct Sockets: ~Copyable {
     ) throws(ZeroMQError) -> Socket {
         let socket = try router(context, limits, heartbeatMs)
         try socket.set(.routerMandatory(true))
-        // Windows end a delivery before the mark does.
-        try socket.set(.sendHighWaterMark(2 * windowMessages))
+        // Windows end a delivery before the mark does, and a full restart may tell where each known app is.
+        try socket.set(.sendHighWaterMark(2 * windowMessages + AppTable.limit))
         try socket.set(.linger(ms: 200))
         return socket
     }
@@ -122,6 +137,19 @@ struct Sockets: ~Copyable {
         try setHeartbeats(socket, heartbeatMs)
         return socket
     }
+
+    /// Whether a connection of `plugin` broke since the last time. Takes a bounded number: those that are left are
+    /// there in the next turn.
+    func takeDisconnects() throws(ZeroMQError) -> Bool {
+        var any = false
+        for _ in 0..<Self.disconnectsPerTurn {
+            guard try monitor.next() != nil else { break }
+            any = true
+        }
+        return any
+    }
+
+    private static let disconnectsPerTurn = 1024
 
     func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
 
@@ -137,9 +165,13 @@ struct Sockets: ~Copyable {
         try stream.set(.linger(ms: 0))
         polls.remove(Endpoint.plugin.rawValue)
         polls.remove(Endpoint.stream.rawValue)
+        polls.remove(Endpoint.monitor.rawValue)
+        plugin.stopMonitor()
         plugin = try Self.pluginSocket(context, limits, heartbeatMs, windowMessages)
         stream = try Self.streamSocket(context, heartbeatMs)
+        monitor = try plugin.monitor(.disconnected)
         polls.replace(Endpoint.plugin.rawValue, with: plugin)
+        polls.replace(Endpoint.monitor.rawValue, with: monitor.socket)
         polls.replace(Endpoint.stream.rawValue, with: stream)
         delimited = []
         try Self.bindAgain(plugin, bound.plugin, &polls)

@@ -113,6 +113,8 @@ public final class History: @unchecked Sendable {
         }
         // Only what closes the gate is worth the reserve: it could be given up only once.
         let closes = drafts.contains { $0.isTransition && !$0.state.isOperating }
+        // What opens it will have to be closed again.
+        if !closes { try restoreReserve() }
         try write(text, mayUseReserve: closes)
         try sync()
         var offset = byteCount
@@ -130,7 +132,13 @@ public final class History: @unchecked Sendable {
     }
 
     /// Makes the reserve again after it was given up; without room for it nothing happens.
-    public func restoreReserve() throws(JournalError) { try reserve.restore() }
+    private func restoreReserve() throws(JournalError) {
+        do {
+            try reserve.restore()
+        } catch {
+            throw fail(error)
+        }
+    }
 
     /// Whether a hold or a kill can still be written on a full disk.
     public var hasReserve: Bool { reserve.isHeld }

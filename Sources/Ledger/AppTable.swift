@@ -16,9 +16,6 @@ public struct AppTable: Hashable, Sendable {
 
     /// Everybody has been told of everything.
     public mutating func settle() {
-        reports = reports.map {
-            $0.gated
-                ? AppReport(app: $0.app, isForeground: $0.isForeground, wallMs: $0.wallMs, gated: false) : $0
-        }
+        reports = reports.map(\.told)
     }
 }

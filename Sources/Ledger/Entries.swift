@@ -1,7 +1,3 @@
-// What the journal's records add up to: who has which events, which batches were taken, what was dropped.
-//
-// The journal folds its records into a `Ledger` as it commits them and writes the fold at each segment's head; the
-// engine starts from the same fold. Both fold with the code in this room, so that they can't disagree.
 import Lifecycle
 
 /// One producer's batch, the unit of safe retries.
@@ -89,6 +85,11 @@ public struct AppReport: Hashable, Sendable {
         self.isForeground = isForeground
         self.wallMs = wallMs
         self.gated = gated
+    }
+
+    /// The same, now that everybody was told.
+    public var told: AppReport {
+        AppReport(app: app, isForeground: isForeground, wallMs: wallMs, gated: false)
     }
 }
 

@@ -1,7 +1,8 @@
 import CPlatform
 import Glibc
 
-/// A process that this one started: in a process group of its own, ended by the kernel when the thread that started
+/// A process that this one started: in a process group of its own, ended by the kernel when the thread
+/// that started
 /// it ends, without any of our descriptors.
 ///
 /// ```swift

@@ -7,7 +7,8 @@ import ZeroMQ
 /// Starts a plugin against a scripted host and tries each promise in turn.
 ///
 /// ```swift
-/// let card = try CheckRun(["./my-collector", "--dir", "/tmp/x"], executable: "./my-collector", environment: [:]).run()
+/// let card = try CheckRun(["./my-collector", "--dir", "/tmp/x"], executable: "./my-collector",
+/// environment: [:]).run()
 /// print(card.text)
 /// ```
 public final class CheckRun {
@@ -74,7 +75,8 @@ public final class CheckRun {
 
     var exit: ChildProcess.Exit? { child?.reap() }
 
-    /// Serves, and reads the plugin's output, until the condition holds, the plugin has ended, or the time is over.
+    /// Serves, and reads the plugin's output, until the condition holds, the plugin has ended, or the
+    /// time is over.
     @discardableResult
     func serve(ms: Int64? = nil, until condition: () -> Bool = { false }) throws -> Bool {
         var holds = false
@@ -119,8 +121,9 @@ public final class CheckRun {
 
     /// Starts it once more, and waits until it is there.
     func comeUp() throws {
+        let before = (hellos, subscriptions)
         try start()
-        try serve { isBack(since: 0, 0) }
+        try serve { isBack(since: before.0, before.1) }
     }
 
     // MARK: Where it stands

@@ -1,8 +1,10 @@
-// What a plugin keeps of its contract: started against a scripted host, promise by promise. Read `CheckRun` for the
+// What a plugin keeps of its contract: started against a scripted host, promise by promise. Read
+// `CheckRun` for the
 // script, `ScriptedHost` for the host's half of the conversation.
 import Wire
 
-/// One promise of the plugin contract, in the order in which they are tried. The raw value is its name in JSON.
+/// One promise of the plugin contract, in the order in which they are tried. The raw value is its name in
+/// JSON.
 public enum Promise: String, Hashable, Sendable, CaseIterable {
     case hello
     case heartbeats

@@ -32,7 +32,7 @@ public struct Socket: ~Copyable {
     public let kind: Kind
     let raw: UnsafeMutableRawPointer
     // Kept, so that no context can end before its sockets.
-    private let context: Context
+    let context: Context
 
     /// With `linger(ms: 0)`, unless `options` say otherwise.
     public init(_ kind: Kind, in context: Context, _ options: SocketOption...) throws(ZeroMQError) {
@@ -57,6 +57,8 @@ public struct Socket: ~Copyable {
     }
 
     deinit {
+        // No event comes from a closed socket: libzmq would wait for room where nobody reads any more.
+        stopMonitor()
         let result = zmq_close(raw)
         precondition(result == 0, "zmq_close: errno \(zmq_errno())")
     }

@@ -13,7 +13,7 @@ enum ServeCommand {
         do {
             let parsed = try Configuration.parse(arguments: arguments, environment: environment)
             guard let parsed else {
-                print(Configuration.helpText)
+                print(Configuration.helpText, terminator: "")
                 return 0
             }
             configuration = parsed

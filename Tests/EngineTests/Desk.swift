@@ -159,6 +159,26 @@ struct Desk: Hashable {
         receive(.hello(.init(name: name, version: "1", collect: collect)), peer: peer)
     }
 
+    /// Attaches a provider.
+    mutating func serve(_ services: String..., as name: String = "provider", peer: UInt64 = 1) {
+        receive(.hello(.init(name: name, version: "1", services: services)), peer: peer)
+    }
+
+    /// Sends a callback request, and does not wait for the disk.
+    mutating func call(_ service: String = "s", timeoutMs: Int64 = 5000) -> Requester {
+        send(.request(service: service, arguments: .object([]), timeoutMs: timeoutMs))
+    }
+
+    /// A provider answers.
+    mutating func answer(_ number: UInt64, _ text: String = "yes", peer: UInt64 = 1) {
+        receive(.result(id: number, .success(.string(text))), peer: peer)
+    }
+
+    /// Sends an app's report, and does not wait for the disk.
+    mutating func say(_ app: String, _ phase: AppPhase = .foreground) -> Requester {
+        send(.appLifecycle(app: app, phase))
+    }
+
     mutating func receive(_ message: PluginMessage, peer: UInt64 = 1) {
         act { $0.receive(message, from: PeerID(peer), now: $1, into: &$2) }
     }
@@ -330,6 +350,18 @@ struct Desk: Hashable {
     /// What `stream` was handed, event by event.
     var streamed: [UInt64] { publishedBlocks.flatMap { $0.first.raw...$0.last.raw } }
 
+    /// The numbers of the callback requests that a provider was handed.
+    func calls(to peer: UInt64 = 1) -> [UInt64] {
+        (sent[PeerID(peer)] ?? []).compactMap {
+            if case .request(let number, _, _, _) = $0 { number } else { nil }
+        }
+    }
+
+    /// What `stream` was told of apps: `shop+` came to the foreground, `shop-` left it.
+    var told: [String] {
+        publications.compactMap { if case .app(let body) = $0 { body.brief } else { nil } }
+    }
+
     /// The states that `stream` was told, snapshots left out.
     var states: [LifecycleState] {
         publications.compactMap {
@@ -338,7 +370,20 @@ struct Desk: Hashable {
     }
 }
 
+extension AppBody {
+    var brief: String { app + (phase == .foreground ? "+" : "-") }
+}
+
 extension ControlReply {
+    /// `yes`, or `notOperating onHold retryable`, or `timeout operating unknown`.
+    var outcome: String {
+        guard let error else {
+            return if case .string(let text) = self["value"] { text } else { "\(members.map(\.name))" }
+        }
+        return "\(error.code) \(status.state.rawValue)" + (error.retryable ? " retryable" : "")
+            + (error.isOutcomeUnknown ? " unknown" : "")
+    }
+
     subscript(_ name: String) -> JSONValue? { members.first { $0.name == name }?.value }
 
     /// `state`, `seq`, and the members named, as they would stand in a row.

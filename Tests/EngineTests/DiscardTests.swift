@@ -249,4 +249,18 @@ import Wire
         #expect(desk.engine.discards.discarded.isEmpty)
         #expect(desk.ledger.discarded.count <= 1)
     }
+
+    @Test func whatWasDiscardedFillsTheQueueNoLonger() {
+        for collectors in [["c"], []] {
+            var desk = Desk(.initializeWithHoldingOperations, collectors: collectors) {
+                $0.queueLimitBytes = 250
+            }
+            for _ in 1...2 { _ = desk.emit() }
+            #expect(desk.emit()?.brief == "overloaded")
+            desk.hold(.discard)
+            #expect(desk.engine.queuedBytes == 0)
+            desk.start()
+            #expect(desk.emit()?.brief.hasPrefix("accepted 1 gated 0") == true)
+        }
+    }
 }

@@ -56,7 +56,7 @@ import Wire
     @Test func aHoldIsNoKill() {
         var (desk, _) = closedInMemory(.kill)
         #expect(desk.ask(.holdOperation(waitMs: nil, gatedEvents: nil))?.brief == "holdRequested 2")
-        #expect(desk.emit()?.brief == "overloaded")
+        #expect(desk.emit()?.brief == "overloaded", "nobody is left waiting for room on the disk")
         desk.pass(1000)
         desk.disk()
         #expect(desk.states.last == .killed)
@@ -116,5 +116,21 @@ import Wire
         desk.pass(1000)
         desk.disk()
         #expect(desk.states == [.holdRequested, .onHold])
+    }
+
+    @Test func nobodyWaitsForAKillThatWaitsForRoom() {
+        var desk = Desk(collectors: ["c"])
+        let before = desk.sendBlock()
+        _ = desk.send(.kill)
+        let after = desk.sendBlock()
+        desk.diskStep()
+        desk.diskFull()
+        #expect(desk.ingestReplies[before]?.brief == "accepted 1 gated 0 discarded 0 kept true last 1")
+        #expect(desk.ingestReplies[after]?.brief == "overloaded")
+        desk.handOver()
+        #expect(desk.handed().isEmpty)
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.states == [.killed])
     }
 }

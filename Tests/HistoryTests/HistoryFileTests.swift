@@ -153,13 +153,9 @@ import Wire
         let before = storage.bytes(World.first)
         #expect(throws: JournalError.full) { _ = try history.append([World.five[3]]) }
         #expect(storage.bytes(World.first) == before)
-        try history.restoreReserve()
         #expect(!history.hasReserve && storage.files["reserve"] == nil)
 
         storage.room = nil
-        try history.restoreReserve()
-        #expect(history.hasReserve)
-        #expect(storage.bytes("reserve") == [UInt8](repeating: 0, count: 1 << 20))
         _ = try history.append([World.five[3]])
         #expect(World.read(storage).records.map(\.draft) == Array(World.five[..<4]))
     }

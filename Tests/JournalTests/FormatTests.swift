@@ -42,6 +42,8 @@ import Testing
             .entry(.known(collector: "a", cursor: .zero)),
             .entry(.known(collector: "b", cursor: JournalSeq(2))),
             harness.block(4, batch: batch(1)), .entry(.batch(batch(9, "q"))),
+            .entry(.app(AppReport(app: "shop é", isForeground: true, wallMs: -1, gated: false))),
+            .entry(.app(AppReport(app: "b", isForeground: false, wallMs: .max, gated: true))),
         ])
         try harness.commit([
             .entry(.discarded(SeqRange(first: JournalSeq(3), count: 1), .aged)),
@@ -53,5 +55,18 @@ import Testing
         #expect(written == harness.ledger)
         #expect(harness.log.ledger == written)
         #expect(try readAll(harness.log) == harness.lines)
+    }
+
+    @Test func aNewSegmentBeginsWithWhereTheAppsAre() throws {
+        var harness = try LogHarness(segmentBytes: 4096)
+        let reports = [
+            AppReport(app: "a", isForeground: true, wallMs: 1, gated: false),
+            AppReport(app: "b", isForeground: false, wallMs: 2, gated: true),
+        ]
+        try harness.commit(reports.map { LogRecord.entry(.app($0)) })
+        // Ten segments' worth, of which nobody needs any but the last.
+        for _ in 0..<40 { try harness.commitBlock(20) }
+        try harness.reopen()
+        #expect(harness.log.ledger.apps.reports == reports)
     }
 }

@@ -113,7 +113,7 @@ private struct Lives {
     private mutating func record(_ ledger: Ledger, _ newLines: inout [UInt64: String]) -> LogRecord {
         let names = ["a", "b"]
         let name = names.randomElement(using: &random) ?? "a"
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0: return .entry(.known(collector: name, cursor: ledger.lastSeq))
         case 1: return .entry(.forgotten(collector: name))
         case 2..<5:
@@ -122,6 +122,12 @@ private struct Lives {
                 in: min(cursor, ledger.lastSeq.raw)...ledger.lastSeq.raw, using: &random)
             return .entry(.done(collector: name, through: JournalSeq(through)))
         case 5: return .entry(.head(HistoryHead(n: random.next(), hash: "h")))
+        case 6:
+            return .entry(
+                .app(
+                    AppReport(
+                        app: name, isForeground: random.chance(50), wallMs: Int64(random.next() >> 1),
+                        gated: random.chance(50))))
         default:
             let first = ledger.lastSeq.raw + 1
             let count = UInt64.random(in: 1...4, using: &random)

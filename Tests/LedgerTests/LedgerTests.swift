@@ -93,6 +93,22 @@ import Testing
         #expect(restored == table)
     }
 
+    @Test func theLatestReportOfEachAppIsKeptUpToTheLimit() {
+        func report(_ app: String, _ wallMs: Int64, gated: Bool = false) -> AppReport {
+            AppReport(app: app, isForeground: true, wallMs: wallMs, gated: gated)
+        }
+        var ledger = Ledger(producerLimit: 1)
+        for (app, wallMs) in [("a", Int64(1)), ("b", 2), ("a", 3)] {
+            ledger.apply(.app(report(app, wallMs, gated: true)))
+        }
+        #expect(ledger.apps.reports == [report("b", 2, gated: true), report("a", 3, gated: true)])
+        ledger.apps.settle()
+        #expect(ledger.apps.reports == [report("b", 2), report("a", 3)])
+        for number in 1..<Int64(AppTable.limit) { ledger.apply(.app(report("\(number)", number))) }
+        #expect(ledger.apps.reports.count == AppTable.limit)
+        #expect(ledger.apps.reports.first == report("a", 3) && ledger.apps.reports[1] == report("1", 1))
+    }
+
     @Test func aBatchAtTheEndOfItsNumbersIsNoTrap() {
         var table = ProducerTable(limit: 3)
         table.take(batch(.max))

@@ -245,6 +245,16 @@ class Host:
         result.hello(**collect)
         return result
 
+    def provider(self, *services, name="provider"):
+        """An attached provider of these services."""
+        result = Provider(self, name, services)
+        result.hello()
+        return result
+
+    def call(self, service, arguments=None, **members):
+        """A callback request that is under way; `call.reply()` waits for its answer."""
+        return Call(self, service, arguments, members)
+
     def slow_collector(self, name="slow", first=1, count=1):
         """An attached collector that has received `count` events, ingested here, and acknowledged none."""
         result = self.collector(name)
@@ -429,6 +439,54 @@ class Collector:
 
     def close(self):
         self.socket.close()
+
+
+class Provider(Collector):
+    """A provider of services over a plain DEALER."""
+
+    def __init__(self, host, name, services):
+        super().__init__(host, name)
+        self.services = list(services)
+
+    def say_hello(self):
+        self.send("hello", v=1, name=self.name, version="1.0", services=self.services)
+
+    def request(self):
+        """The next request."""
+        return self.expect("request")
+
+    def answer(self, request, value):
+        self.send("result", id=request["id"], value=value)
+
+    def fail(self, request, **error):
+        self.send("result", id=request["id"], error=error)
+
+
+class Call:
+    """One callback request over a socket of its own, not answered yet."""
+
+    def __init__(self, host, service, arguments, members):
+        self.socket = host.socket(zmq.REQ, "control")
+        if arguments is not None:
+            members["arguments"] = arguments
+        self.socket.send_json({"command": "request", "service": service, **members})
+
+    def reply(self):
+        return receive_json(self.socket)
+
+    def value(self):
+        reply = self.reply()
+        assert reply["ok"], reply
+        return reply["value"]
+
+    def error(self):
+        """The code; `(code, retryable, outcome)` where the request may have been carried out."""
+        reply = self.reply()
+        code, error = error_code(reply), reply["error"]
+        return (code, error["retryable"], error["outcome"]) if "outcome" in error else code
+
+    def is_answered(self):
+        return bool(self.socket.poll(0))
 
 
 class FileCollector:

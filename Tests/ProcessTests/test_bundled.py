@@ -45,7 +45,7 @@ def test_it_keeps_every_promise(name, tmp_path):
 def test_the_document_leads_to_a_plugin_that_keeps_every_promise(tmp_path):
     text = (ROOT / "docs/plugins.md").read_text()
     [program] = re.findall(r"```python\n(.*?)```", text, re.S)
-    [manifest] = re.findall(r"```json\n(.*?)```", text, re.S)
+    manifest = re.findall(r"```json\n(.*?)```", text, re.S)[0]
     path = tmp_path / "warehouse.py"
     path.write_text(program)
     path.chmod(0o755)

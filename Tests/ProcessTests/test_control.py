@@ -9,7 +9,7 @@ from holdgate import error_code, events
 COMMANDS = {
     "startOperation", "holdOperation", "kill", "initialize", "initializeWithHoldingOperations", "endLaunch", "state",
     "isOperating", "ping", "commands", "configuration", "configure", "history", "plugins", "forget", "deadLetters",
-    "requeue", "stats",
+    "requeue", "stats", "request", "plugin", "appLifecycle",
 }
 
 
@@ -58,7 +58,7 @@ def test_state_tells_more(shared):
     assert state["since"].endswith("Z") and len(state["since"]) == len("2026-03-01T12:00:00.000Z")
 
 
-@pytest.mark.parametrize("command", ["request", "appLifecycle", "plugin", "Start", "", "start "])
+@pytest.mark.parametrize("command", ["Request", "applifecycle", "Start", "", "start "])
 def test_a_command_that_is_not_served_is_unknown(shared, command):
     assert shared.error(command) == "unknownCommand"
 

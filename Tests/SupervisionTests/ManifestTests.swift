@@ -7,6 +7,13 @@ private func read(_ text: String) throws -> PluginManifest {
 }
 
 @Suite struct ManifestTests {
+    @Test func everyBundledManifestIsRead() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let contents = try PluginFolder(path: "/\(root)/plugins").read()
+        #expect(contents.problems.map(\.problem) == [])
+        #expect(Set(contents.manifests.map(\.name)).isSuperset(of: ["file-collector", "state-logger"]))
+    }
+
     @Test func everyMemberIsRead() throws {
         let manifest = try read(
             """

@@ -62,7 +62,14 @@ import Testing
         expect(
             #"{"command":"kill","expect":{"states":1}}"#, .invalidArgument,
             #""states" is no member of expect"#)
-        expect(#"{"command":"request"}"#, .unknownCommand, "request")
+        expect(#"{"command":"request","service":"s","key":"k"}"#, .invalidArgument, "key")
+        expect(#"{"command":"request","service":"s","timeout":1}"#, .invalidArgument, "timeout")
+        expect(
+            #"{"command":"plugin","name":"p","action":"stop","expect":{}}"#, .invalidArgument, "expect")
+        expect(
+            #"{"command":"appLifecycle","app":"a","phase":"background","time":""}"#, .invalidArgument,
+            #""time" is no member of appLifecycle"#)
+        expect(#"{"command":"Request"}"#, .unknownCommand, "Request")
         expect(#"{"command":"Kill"}"#, .unknownCommand, "Kill")
         expect("{\"command\":\"\(String(repeating: "k", count: 100))\"}", .unknownCommand, "kkkk…\"")
     }
@@ -104,6 +111,37 @@ import Testing
         for (members, part) in rows { expect("{\(members)}", .invalidArgument, part) }
     }
 
+    @Test func callbacksOutOfBounds() {
+        let long = String(repeating: "k", count: 257)
+        let rows: [(String, String)] = [
+            (#""command":"request""#, #""service" is missing"#),
+            (#""command":"request","service":"""#, "service"),
+            (#""command":"request","service":1"#, "service"),
+            (#""command":"request","service":"a\u0000""#, "control character"),
+            (#""command":"request","service":"\#(long)""#, "service"),
+            (#""command":"request","service":"s","arguments":[]"#, "arguments"),
+            (#""command":"request","service":"s","arguments":null"#, "arguments"),
+            (#""command":"request","service":"s","arguments":"{}""#, "arguments"),
+            (#""command":"request","service":"s","timeoutMs":0"#, "timeoutMs"),
+            (#""command":"request","service":"s","timeoutMs":3600001"#, "timeoutMs"),
+            (#""command":"request","service":"s","timeoutMs":1.5"#, "timeoutMs"),
+            (#""command":"request","service":"s","timeoutMs":"5""#, "timeoutMs"),
+            (#""command":"plugin""#, #""name" is missing"#),
+            (#""command":"plugin","name":"p""#, #""action" is missing"#),
+            (#""command":"plugin","name":"","action":"stop""#, "name"),
+            (#""command":"plugin","name":"p","action":"kill""#, "start, stop, restart"),
+            (#""command":"plugin","name":"p","action":1"#, "action"),
+            (#""command":"appLifecycle""#, #""app" is missing"#),
+            (#""command":"appLifecycle","app":"a""#, #""phase" is missing"#),
+            (#""command":"appLifecycle","app":"","phase":"background""#, "app"),
+            (#""command":"appLifecycle","app":"\#(long.dropLast(128))","phase":"background""#, "app"),
+            (#""command":"appLifecycle","app":[],"phase":"background""#, "app"),
+            (#""command":"appLifecycle","app":"a","phase":"Background""#, "foreground, background"),
+            (#""command":"appLifecycle","app":"a","phase":null"#, "phase"),
+        ]
+        for (members, part) in rows { expect("{\(members)}", .invalidArgument, part) }
+    }
+
     @Test func requestsThatAreTooLarge() {
         var limits = WireLimits()
         limits.maxConfigurationBytes = 7
@@ -123,6 +161,14 @@ import Testing
         #expect(hold == .init(.holdOperation(waitMs: nil, gatedEvents: nil)))
         let history = try decode(#"{"v":1,"command":"history","gate":[]}"#).result.get()
         #expect(history == .init(.history(after: 0, limit: 100)))
+        let request = try decode(#"{"command":"request","service":"s"}"#).result.get()
+        #expect(request == .init(.request(service: "s", arguments: .object([]), timeoutMs: 5000)))
+        let patient = try decode(#"{"command":"request","service":"s","timeoutMs":3600000}"#).result.get()
+        #expect(
+            patient
+                == .init(
+                    .request(
+                        service: "s", arguments: .object([]), timeoutMs: WireBounds.requestTimeoutMs)))
         let longest = try decode(#"{"command":"start","leaseMs":315360000000}"#).result.get()
         #expect(longest == .init(.startOperation(leaseMs: WireBounds.durationMs)))
     }
@@ -203,6 +249,14 @@ import Testing
             (#"{"type":"result","id":1}"#, .invalidMessage),
             (#"{"type":"result","value":1}"#, .invalidMessage),
             (#"{"type":"result","id":1,"value":1,"error":{}}"#, .invalidMessage),
+            (#"{"type":"result","id":-1,"value":1}"#, .invalidMessage),
+            (#"{"type":"result","id":"1","value":1}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":null}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":"no"}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":{}}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":{"code":""}}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":{"code":"c","retryable":1}}"#, .invalidMessage),
+            (#"{"type":"result","id":1,"error":{"code":"c","outcome":1}}"#, .invalidMessage),
         ]
         for (text, code) in bad {
             let error = #expect(throws: WireError.self, "\(text)") { try Codecs.plugin.value(text) }
@@ -215,7 +269,13 @@ import Testing
         let expected = PluginMessage.hello(.init(name: "a", version: "1", collect: CollectRequest()))
         #expect(try Codecs.plugin.value(hello) == expected)
         #expect(try Codecs.plugin.value(#"{"type":"heartbeat","x":1}"#) == .heartbeat)
-        #expect(try Codecs.host.value(#"{"type":"request","id":1}"#) == nil)
+        let failed = #"{"type":"result","id":1,"error":{"code":"c","outcome":"known","more":1},"x":1}"#
+        #expect(try Codecs.plugin.value(failed) == .result(id: 1, .failure(WireError(ErrorCode("c"), ""))))
+        let request = #"{"type":"request","id":1,"service":"s","timeoutMs":1,"x":1}"#
+        #expect(
+            try Codecs.host.value(request)
+                == .request(id: 1, service: "s", arguments: .object([]), timeoutMs: 1))
+        #expect(try Codecs.host.value(#"{"type":"later","id":1}"#) == nil)
     }
 
     @Test func messagesOfTheHostThatAreRefused() {
@@ -233,6 +293,12 @@ import Testing
             #"{"type":"error","error":{"message":"m"}}"#,
             #"{"type":"welcome",\#(launch),"run":"r","state":"open","seq":1,"heartbeatMs":1}"#,
             #"{"type":"state",\#(launch),"seq":1,"state":"onHold","command":"c","time":"now","pending":1}"#,
+            #"{"type":"request","id":1}"#, #"{"type":"request","service":"s","timeoutMs":1}"#,
+            #"{"type":"request","id":1,"service":"s","timeoutMs":-1}"#,
+            #"{"type":"request","id":1,"service":"","timeoutMs":1}"#,
+            #"{"type":"app","app":"a","phase":"asleep","time":"2026-01-31T12:34:56.789Z"}"#,
+            #"{"type":"app","app":"a","phase":"background","time":"now"}"#,
+            #"{"type":"app","phase":"background","time":"2026-01-31T12:34:56.789Z"}"#,
         ] {
             #expect(throws: WireError.self, "\(text)") { try Codecs.host.value(text) }
         }

@@ -27,6 +27,7 @@ import Testing
         expectBothWays(Golden.drains, Codecs.drain)
         expectBothWays(Golden.heartbeats, Codecs.heartbeat)
         expectBothWays(Golden.pluginBodies, Codecs.pluginBody)
+        expectBothWays(Golden.apps, Codecs.app)
     }
 
     @Test func everyCommandHasAVector() {
@@ -77,6 +78,7 @@ import Testing
         expectSurvival(Golden.drains, Codecs.drain)
         expectSurvival(Golden.heartbeats, Codecs.heartbeat)
         expectSurvival(Golden.pluginBodies, Codecs.pluginBody)
+        expectSurvival(Golden.apps, Codecs.app)
     }
 
     /// Whatever the scanner takes, it takes again as it is: its output is normal.

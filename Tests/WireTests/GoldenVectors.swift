@@ -87,6 +87,17 @@ enum Golden {
             #"{"v":1,"id":3,"ok":false,\#(statusText),"error":{"code":"conflict","message":"two\nlines","#
                 + #""retryable":true}}"#
         ),
+        (
+            .init(
+                id: nil, status: status,
+                error: WireError(.serviceUnavailable, "lost", isOutcomeUnknown: true)),
+            #"{"v":1,"id":null,"ok":false,\#(statusText),"error":{"code":"serviceUnavailable","message":"lost","#
+                + #""retryable":false,"outcome":"unknown"}}"#
+        ),
+        (
+            .init(id: nil, status: status, members: [.init("value", .array([.null, .string("x")]))]),
+            #"{"v":1,"id":null,"ok":true,\#(statusText),"value":[null,"x"]}"#
+        ),
     ]
 
     static let ingestReplies: [(IngestReply, String)] = [
@@ -163,6 +174,12 @@ enum Golden {
             .result(id: 3, .failure(WireError(ErrorCode("noMorePages"), "the last page was read"))),
             #"{"type":"result","id":3,"error":{"code":"noMorePages","message":"the last page was read","#
                 + #""retryable":false}}"#
+        ),
+        (
+            .result(
+                id: .max, .failure(WireError(.internalError, "m", retryable: true, isOutcomeUnknown: true))),
+            #"{"type":"result","id":18446744073709551615,"error":{"code":"internal","message":"m","#
+                + #""retryable":true,"outcome":"unknown"}}"#
         ),
         (.heartbeat, #"{"type":"heartbeat"}"#),
         (.bye, #"{"type":"bye"}"#),
@@ -244,6 +261,13 @@ enum Golden {
 
     static let drains: [(DrainBody, String)] = [
         (.init(total: 10, remaining: 0), #"{"total":10,"remaining":0}"#)
+    ]
+
+    static let apps: [(AppBody, String)] = [
+        (
+            .init(app: "a/b é", phase: .background, wallMs: wallMs),
+            #"{"app":"a/b é","phase":"background","time":"2026-01-31T12:34:56.789Z"}"#
+        )
     ]
 
     static let heartbeats: [(HeartbeatBody, String)] = [

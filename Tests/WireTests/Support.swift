@@ -133,6 +133,9 @@ enum Codecs {
     static let pluginBody = Codec<PluginBody>(
         write: { $0.write(into: &$1) },
         read: { (bytes, parser) throws(WireError) in try PluginBody.parse(bytes, with: parser) })
+    static let app = Codec<AppBody>(
+        write: { $0.write(into: &$1) },
+        read: { (bytes, parser) throws(WireError) in try AppBody.parse(bytes, with: parser) })
 }
 
 /// The same numbers in each run.

@@ -22,7 +22,8 @@ public enum HostEnvironment {
         return variables
     }
 
-    /// A command with a slash is a path, a relative one within `directory`. One without is looked for in `directory`, then
+    /// A command with a slash is a path, a relative one within `directory`. One without is looked for
+    /// in `directory`, then
     /// beside this program (that is where bundled plugins are), then in `path`. Nil: not found there.
     public static func find(_ command: String, in directory: String = ".", path: String?) -> String? {
         if command.hasPrefix("/") { return command }

@@ -1,6 +1,7 @@
 import Wire
 
-/// Reads `plugin.json`: JSON with comments, every member known and of its type. An error names file, line and key.
+/// Reads `plugin.json`: JSON with comments, every member known and of its type. An error names file, line
+/// and key.
 struct ManifestReader {
     typealias Member = ConfigurationFile.Member
 

@@ -1,5 +1,7 @@
-// Plugins that the host starts itself. `SupervisorCore` decides, as a value; `Supervisor` owns the processes on one
-// thread of its own, which never makes the reactor wait. The thread lasts as long as the host: the kernel ends each plugin when
+// Plugins that the host starts itself. `SupervisorCore` decides, as a value; `Supervisor` owns the
+// processes on one
+// thread of its own, which never makes the reactor wait. The thread lasts as long as the host: the kernel
+// ends each plugin when
 // the thread that started it ends, and so none outlives a host that is killed with -9.
 import Engine
 import Glibc
@@ -29,7 +31,8 @@ final class Supervisor: Sendable {
 
     /// Starts the thread and all plugins.
     ///
-    /// - Throws: what is wrong with the folder. A wrong manifest keeps only its own plugin from being started, and is said
+    /// - Throws: what is wrong with the folder. A wrong manifest keeps only its own plugin from being
+    /// started, and is said
     ///   in the log.
     init(
         folder: PluginFolder, environment: PluginEnvironment, log: Logger, seed: UInt64,

@@ -10,7 +10,8 @@ import Wire
 /// | stopping | then start | then stop | then start | → stopped, spawn, or gone | KILL | then start, if it was to go on | then gone |
 /// | crashLooping | spawn | → stopped | spawn | | | spawn | gone |
 ///
-/// `starting` lasts only from the effect `spawn` to `spawned` or `failedToSpawn`, which the edge says before it gives any
+/// `starting` lasts only from the effect `spawn` to `spawned` or `failedToSpawn`, which the edge says
+/// before it gives any
 /// other input. A command is answered when what it asked for is so. A shutdown stops the last started first.
 struct SupervisorCore: Hashable, Sendable {
     enum State: Hashable, Sendable {
@@ -109,7 +110,8 @@ struct SupervisorCore: Hashable, Sendable {
 
     // MARK: Inputs
 
-    /// The folder as it is now: what is new is started, what has changed restarted, what is gone stopped; the rest is
+    /// The folder as it is now: what is new is started, what has changed restarted, what is gone
+    /// stopped; the rest is
     /// not touched.
     ///
     /// - Parameter kept: names whose manifest can't be read now: they go on as they are.
