@@ -1,5 +1,6 @@
 import Glibc
 import HoldgateClient
+import SQLite
 import Testing
 
 @testable import consent_manager
