@@ -129,7 +129,7 @@ let package = Package(
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .testTarget(
-            name: "ConsentTests", dependencies: ["consent-manager", "CSQLite", "SQLite", "HoldgateClient"],
+            name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient", "SQLite"],
             swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],

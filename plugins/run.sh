@@ -42,6 +42,7 @@ done
 # The host writes one line, once everything is bound; a host that can't start closes its output unwritten.
 mkfifo "$fifo"
 FILE_COLLECTOR_DIR=$events STATE_LOGGER_FILE=$states \
+    GEOFENCE_DIR=${events%/events}/geofence ENGAGEMENT_STORE=${events%/events}/engagement.sqlite \
     "$bin/holdgate" serve --state-dir "$run/state" --plugins "$run/plugins" "$@" >"$fifo" &
 host=$!
 if ! read -r line <"$fifo"; then

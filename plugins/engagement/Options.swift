@@ -20,8 +20,9 @@ struct Options: Hashable {
 
         usage: engagement [--store FILE] [--seed FILE] [--name NAME] [--plugin ADDRESS]
 
-          --store FILE       the SQLite database (default: engagement.sqlite)
+          --store FILE       the SQLite database (default: $ENGAGEMENT_STORE, or engagement.sqlite)
           --seed FILE        JSON with what to add to it at the start; what it has stays as it is
+                             (default: $ENGAGEMENT_SEED, or none)
           --name NAME        its name at the host (default: engagement)
           --plugin ADDRESS   the host's plugin endpoint (default: $HOLDGATE_PLUGIN, or tcp://127.0.0.1:5573)
           --control, --stream   taken and not used, so that all plugins can be started alike
@@ -31,6 +32,8 @@ struct Options: Hashable {
 
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoint: Endpoints(environment: environment).plugin)
+        if let store = environment("ENGAGEMENT_STORE"), !store.isEmpty { options.store = store }
+        if let seed = environment("ENGAGEMENT_SEED"), !seed.isEmpty { options.seed = seed }
         var rest = arguments[...]
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" { return .help }

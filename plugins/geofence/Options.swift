@@ -18,7 +18,7 @@ struct Options: Hashable {
 
         usage: geofence [--dir DIR] [--name NAME] [--control ADDRESS] [--ingest ADDRESS] [--plugin ADDRESS]
 
-          --dir DIR          where it keeps who is inside (default: geofence)
+          --dir DIR          where it keeps who is inside (default: $GEOFENCE_DIR, or geofence)
           --name NAME        its name at the host, as collector and producer (default: geofence)
           --control ADDRESS  the host's addresses (default: $HOLDGATE_CONTROL, $HOLDGATE_INGEST,
           --ingest ADDRESS   $HOLDGATE_PLUGIN, or tcp://127.0.0.1:5570, :5572 and :5573)
@@ -34,6 +34,7 @@ struct Options: Hashable {
 
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoints: Endpoints(environment: environment))
+        if let directory = environment("GEOFENCE_DIR"), !directory.isEmpty { options.directory = directory }
         var rest = arguments[...]
         while let flag = rest.popFirst() {
             if flag == "--help" || flag == "-h" { return .help }
