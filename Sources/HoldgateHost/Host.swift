@@ -156,16 +156,20 @@ public final class Host: Sendable {
 struct Running: ~Copyable, Sendable {
     private var reactor: Reactor?
     /// Locked until everything else has ended.
-    private let directory: StateDirectory
+    private var directory: StateDirectory
 
     init(reactor: Reactor, directory: consuming StateDirectory) {
         self.reactor = reactor
         self.directory = directory
     }
 
+    /// With the reactor's own time for stopping and what sockets linger, less than the five seconds that a host has.
+    private static let journalTimeoutMs = 500
+
     mutating func run() -> HostExit {
         let exit = reactor?.run() ?? .stopped
-        reactor?.journal.stop()
+        let hasEnded = reactor?.journal.stop(timeoutMs: Self.journalTimeoutMs) ?? true
+        if !hasEnded { directory.keepLocked() }
         // Closes the sockets; what was answered still goes out.
         reactor = nil
         return exit

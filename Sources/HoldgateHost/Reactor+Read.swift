@@ -9,8 +9,10 @@ import ZeroMQ
 extension Reactor {
     func readControl() throws(ZeroMQError) {
         guard sockets.isReadable(.control) else { return }
-        for _ in 0..<Self.controlMessagesPerTurn {
+        var bytes = 0
+        for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.control) else { return }
+            bytes += message.byteCount
             readRequest()
             perform()
         }
@@ -137,8 +139,10 @@ extension Reactor {
 
     func readPlugin() throws(ZeroMQError) {
         guard sockets.isReadable(.plugin) else { return }
-        for _ in 0..<Self.pluginMessagesPerTurn {
+        var bytes = 0
+        for _ in 0..<Self.pluginMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.plugin) else { return }
+            bytes += message.byteCount
             readPluginMessage()
             perform()
         }

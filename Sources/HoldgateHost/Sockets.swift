@@ -5,7 +5,7 @@ import ZeroMQ
 
 /// The four endpoints and what the loop sleeps on.
 struct Sockets: ~Copyable {
-    enum Endpoint: Int {
+    enum Endpoint: Int, CaseIterable {
         case control = 0
         case ingest
         case plugin
@@ -20,7 +20,9 @@ struct Sockets: ~Copyable {
         var plugin: [String]
     }
 
-    private let context: Context
+    /// That of `plugin` and `stream` alone: where it ends, nothing of them is left.
+    private var peers: Context
+    private let ioThreads: Int
     private let limits: WireLimits
     private let heartbeatMs: Int
     private let windowMessages: Int
@@ -44,8 +46,9 @@ struct Sockets: ~Copyable {
         try control.set(.routerHandover(true))
         let ingest = try router(context, limits, heartbeatMs)
         try ingest.set(.routerHandover(true))
-        let plugin = try pluginSocket(context, limits, heartbeatMs, windowMessages)
-        let stream = try streamSocket(context, heartbeatMs)
+        let peers = try Context(ioThreads: configuration.ioThreads)
+        let plugin = try pluginSocket(peers, limits, heartbeatMs, windowMessages)
+        let stream = try streamSocket(peers, heartbeatMs)
         let bound = Bound(
             control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
             ingest: try bind(ingest, configuration.ingest), plugin: try bind(plugin, configuration.plugin))
@@ -56,18 +59,20 @@ struct Sockets: ~Copyable {
         polls.add(socket: stream)
         polls.add(fileDescriptor: fileDescriptor)
         return Sockets(
-            context: context, limits: limits, heartbeatMs: heartbeatMs, windowMessages: windowMessages,
-            control: control, ingest: ingest, plugin: plugin, stream: stream, polls: polls, bound: bound)
+            peers: peers, ioThreads: configuration.ioThreads, limits: limits, heartbeatMs: heartbeatMs,
+            windowMessages: windowMessages, control: control, ingest: ingest, plugin: plugin, stream: stream,
+            polls: polls, bound: bound)
     }
 
     private init(
-        context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
-        control: consuming Socket,
-        ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket,
+        peers: Context, ioThreads: Int, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
+        control: consuming Socket, ingest: consuming Socket, plugin: consuming Socket,
+        stream: consuming Socket,
         polls: consuming PollSet,
         bound: Bound
     ) {
-        self.context = context
+        self.peers = peers
+        self.ioThreads = ioThreads
         self.limits = limits
         self.heartbeatMs = heartbeatMs
         self.windowMessages = windowMessages
@@ -93,9 +98,15 @@ struct Sockets: ~Copyable {
         let socket = try Socket(.router, in: context)
         try socket.set(.linger(ms: 1000))
         try socket.set(.maxMessageBytes(limits.maxMessageBytes))
+        try socket.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
         try setHeartbeats(socket, heartbeatMs)
         return socket
     }
+
+    /// What libzmq may hold of one connection before its peer has to wait, in frames of the largest size.
+    private static let unreadBytes = 64 << 20
+    /// What comes in on `stream` are subscriptions.
+    private static let maxSubscriptionBytes = 64 << 10
 
     private static func setHeartbeats(_ socket: borrowing Socket, _ heartbeatMs: Int) throws(ZeroMQError) {
         try socket.set(.heartbeatInterval(ms: heartbeatMs))
@@ -118,6 +129,7 @@ struct Sockets: ~Copyable {
         let socket = try Socket(.xpub, in: context)
         try socket.set(.linger(ms: 200))
         try socket.set(.xpubVerbose(true))
+        try socket.set(.maxMessageBytes(maxSubscriptionBytes))
         try socket.set(.sendHighWaterMark(10_000))
         try setHeartbeats(socket, heartbeatMs)
         return socket
@@ -125,11 +137,15 @@ struct Sockets: ~Copyable {
 
     func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
 
-    mutating func watchIngest(_ on: Bool) {
-        polls.watch(Endpoint.ingest.rawValue, readable: on, writable: false)
+    /// Whether the loop wakes for what comes in there.
+    mutating func watch(_ endpoint: Endpoint, _ on: Bool) {
+        polls.watch(endpoint.rawValue, readable: on, writable: false)
     }
 
     /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
+    ///
+    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on its
+    /// way to one afterwards, and no listener of before takes an address, or the new one's file, away.
     ///
     /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
     mutating func rebind() throws(ZeroMQError) {
@@ -137,8 +153,10 @@ struct Sockets: ~Copyable {
         try stream.set(.linger(ms: 0))
         polls.remove(Endpoint.plugin.rawValue)
         polls.remove(Endpoint.stream.rawValue)
-        plugin = try Self.pluginSocket(context, limits, heartbeatMs, windowMessages)
-        stream = try Self.streamSocket(context, heartbeatMs)
+        let peers = try Context(ioThreads: ioThreads)
+        plugin = try Self.pluginSocket(peers, limits, heartbeatMs, windowMessages)
+        stream = try Self.streamSocket(peers, heartbeatMs)
+        self.peers = peers
         polls.replace(Endpoint.plugin.rawValue, with: plugin)
         polls.replace(Endpoint.stream.rawValue, with: stream)
         delimited = []
@@ -148,7 +166,7 @@ struct Sockets: ~Copyable {
 
     private static let rebindAttempts = 500
 
-    /// A closed socket's address is in use for some milliseconds.
+    /// A peer that connects to nobody's port may have got that port for its own end.
     private static func bindAgain(
         _ socket: borrowing Socket, _ addresses: [String], _ polls: inout PollSet
     ) throws(ZeroMQError) {

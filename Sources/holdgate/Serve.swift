@@ -89,7 +89,7 @@ enum ServeCommand {
     private static func restart() -> Int32 {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
-        Signals.unblock()
+        // Signals stay blocked: one that came meanwhile waits for the next launch, which stops by it.
         execv("/proc/self/exe", &arguments)
         complain("the next launch could not be begun: exec failed with error \(errno)")
         return 1
