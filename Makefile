@@ -31,7 +31,8 @@ run: build
 # One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
 test: deps lint
 	swift build -c release
-	swift test
+	swift build --build-tests
+	swift test --skip-build --quiet
 	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
 
 test-long: export HOLDGATE_TEST_ROUNDS := $(ROUNDS)
@@ -46,10 +47,12 @@ lint: deps
 
 # Each sanitizer has its own scratch path: objects of different kinds don't mix.
 test-asan: deps
-	swift test --sanitize=address --scratch-path .build/asan
+	swift build --build-tests --sanitize=address --scratch-path .build/asan
+	swift test --skip-build --quiet --sanitize=address --scratch-path .build/asan
 
 test-tsan: deps
-	swift test --sanitize=thread --scratch-path .build/tsan
+	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
+	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
 
 ## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
 bench: build

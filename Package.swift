@@ -68,6 +68,11 @@ let package = Package(
             name: "JournalTests",
             dependencies: ["Journal", "Simulator", "Ledger", "Lifecycle", "Wire", "Platform"],
             swiftSettings: strict),
+        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        .testTarget(
+            name: "HotPathTests",
+            dependencies: ["CMallocCount", "Engine", "Journal", "Ledger", "Lifecycle", "Wire"],
+            swiftSettings: strict),
         .testTarget(
             name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],
             swiftSettings: strict),

@@ -62,6 +62,11 @@ Ctrl-C stops it; the state stays, and the next \`make run\` goes on with it. REA
 TEXT
 
 status=0
-wait -n "$host" "$collector" "$logger" || status=$?
-echo "one of the three processes ended with status $status: stopping the others" >&2
+wait -n -p ended "$host" "$collector" "$logger" || status=$?
+case $ended in
+"$host") name="the host" ;;
+"$collector") name=file-collector ;;
+*) name=state-logger ;;
+esac
+echo "$name has ended with status $status: stopping the rest" >&2
 exit "$status"

@@ -106,8 +106,8 @@ struct DurableCollector: Hashable, Sendable {
 }
 
 extension [SeqRange] {
-    /// In order, with those that meet or overlap merged. Of more than `limit` the last ones are joined, over what lies
-    /// between them.
+    /// In order, with those that meet or overlap merged. Of more than `limit` the last ones are joined, over what
+    /// lies between them.
     func merged(limit: Int) -> [SeqRange] {
         precondition(limit > 0)
         var merged: [SeqRange] = []

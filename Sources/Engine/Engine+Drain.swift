@@ -40,8 +40,8 @@ extension Engine {
             after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
     }
 
-    /// What was sent and not acknowledged, by collector; of durable ones that are away too. Bounded, so that no
-    /// collector can make the record of a kill larger than the disk's reserve.
+    /// What was sent and not acknowledged, by collector; of durable ones that are away too. Bounded: no collector
+    /// can make the record of a kill larger than the disk's reserve.
     var inFlight: [String: [SeqRange]] {
         var result: [String: [SeqRange]] = [:]
         for attachment in attachments.values { result[attachment.name] = attachment.window?.inFlight }

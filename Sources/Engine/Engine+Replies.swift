@@ -85,7 +85,8 @@ extension Engine {
     mutating func expireWaiters(now: Now, into effects: inout [Effect]) {
         for waiter in waiters where waiter.deadlineMs <= now.monotonicMs {
             let error = WireError(
-                .timeout, "the drain goes on: \(pending) events are still pending; the hold stands",
+                .timeout,
+                "the drain goes on with \(pending) \(pending == 1 ? "event" : "events") pending; the hold stands",
                 retryable: true)
             let members = [JSONValue.Member("pending", .uint(pending))]
             effects.append(

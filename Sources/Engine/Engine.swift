@@ -1,3 +1,8 @@
+// What the host decides, as a value: no clock, no socket, no file, no lock.
+//
+// `Engine` takes an `Input` and the time, changes itself, and says in `Effect`s what is to be done. The reactor performs
+// them and reports back. Read `Gate` for what passes, `Engine+Commands` for how a decision becomes a transition that
+// is on disk, `Engine+Collectors` for who is handed what.
 import Ledger
 import Lifecycle
 import Wire
@@ -35,7 +40,7 @@ public struct Recovered: Hashable, Sendable {
     }
 }
 
-/// Everything that the host decides. See the head of `Identifiers.swift`.
+/// Everything that the host decides.
 public struct Engine: Hashable, Sendable {
     public let configuration: EngineConfiguration
     /// This process's random name within the launch.

@@ -1,8 +1,3 @@
-// What the host decides, as a value: no clock, no socket, no file, no lock.
-//
-// `Engine` takes an `Input` and the time, changes itself, and says in `Effect`s what is to be done. The reactor performs
-// them and reports back. Read `Gate` for what passes, `Engine+Commands` for how a decision becomes a transition that
-// is on disk, `Engine+Collectors` for who is handed what.
 import Ledger
 import Lifecycle
 import Wire

@@ -119,7 +119,7 @@ private struct Exchange {
 
     private func noAnswer(_ timeoutMs: Int64) -> HoldgateError {
         HoldgateError(
-            .noAnswer, "no host answered at \(endpoint) within \(timeoutMs) ms. Is one running there?",
+            .noAnswer, "no host answered at \(endpoint) within \(timeoutMs) ms",
             retryable: true)
     }
 }
@@ -197,7 +197,8 @@ extension HoldgateError {
     init(zeroMQ error: ZeroMQError) {
         switch error.code {
         case .invalidArgument, .noSuchEndpoint, .addressNotAvailable:
-            self.init(.invalidArgument, "\(error): an address is tcp://host:port or ipc:///path")
+            let what = error.endpoint.map { "\"\($0)\" is no address that can be used" } ?? "\(error)"
+            self.init(.invalidArgument, "\(what): write tcp://host:port or ipc:///path")
         default: self.init(.unavailable, error.description)
         }
     }

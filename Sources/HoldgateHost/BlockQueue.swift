@@ -10,22 +10,34 @@ struct BlockQueue {
     private var items: [Item] = []
     private var head = 0
     private var spares: [LineBlock] = []
+    private var spareBytes = 0
+    /// Memory of the blocks on their way, and what else is kept for each until it is answered.
+    private(set) var heldBytes = 0
 
-    /// Blocks whose memory is kept, and the capacity beyond which it is not.
-    private static let spareLimit = 64
-    private static let spareBytes = 1 << 20
+    /// Bytes of memory that is kept for blocks to come.
+    private static let spareLimitBytes = 16 << 20
+    /// What a block begins with: most messages of one event need no more.
+    private static let leastBytes = 4 << 10
+    /// A block's envelope, stamp and answer, about.
+    private static let overheadBytes = 1 << 10
 
     /// An empty block.
-    mutating func spare() -> LineBlock { spares.popLast() ?? LineBlock() }
+    mutating func spare() -> LineBlock {
+        guard let block = spares.popLast() else { return LineBlock(capacity: Self.leastBytes) }
+        spareBytes -= block.capacity
+        return block
+    }
 
     mutating func giveBack(_ block: LineBlock) {
-        guard spares.count < Self.spareLimit, block.capacity <= Self.spareBytes else { return }
+        guard spareBytes + block.capacity <= Self.spareLimitBytes else { return }
         block.reset(capacity: 0)
+        spareBytes += block.capacity
         spares.append(block)
     }
 
     mutating func append(_ ticket: Ticket, _ block: LineBlock) {
         items.append(Item(ticket: ticket, block: block))
+        heldBytes += block.capacity + Self.overheadBytes
     }
 
     /// The block of this ticket, which is the oldest.
@@ -37,6 +49,7 @@ struct BlockQueue {
     /// The block of this ticket, the oldest, is done with.
     mutating func release(_ ticket: Ticket) {
         guard head < items.count, items[head].ticket == ticket else { return }
+        heldBytes -= items[head].block.capacity + Self.overheadBytes
         giveBack(items[head].block)
         head += 1
         if head == items.count {

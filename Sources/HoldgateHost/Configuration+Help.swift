@@ -4,9 +4,13 @@ extension Configuration {
     /// What `holdgate serve --help` prints: every flag and every key.
     public static var helpText: String {
         var lines = [
-            "Usage: holdgate serve [flags]",
+            "holdgate serve: run a host",
             "",
-            "Runs a host. It goes on with the launch in its state directory, in the state that it was in.",
+            "usage: holdgate serve [FLAGS]",
+            "",
+            "It goes on with the launch in its state directory, in the state that it was in, and begins one where there",
+            "is none. One line of JSON on standard output says when it is ready and where; its log goes to standard error.",
+            "SIGTERM and SIGINT stop it.",
             "",
             "Flags (they beat the environment, which beats the file):",
         ]
@@ -27,6 +31,10 @@ extension Configuration {
             lines += ["", "  \(key.name)  \(key.help)"]
             lines += ["      default: \(key.defaultText)", "      allowed: \(key.kind.allowed)"]
         }
+        lines += [
+            "", "For example:", "  holdgate serve --state-dir /var/lib/holdgate",
+            "  holdgate serve --config holdgate.json --control ipc:///run/holdgate/control",
+        ]
         return lines.joined(separator: "\n") + "\n"
     }
 

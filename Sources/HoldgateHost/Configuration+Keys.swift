@@ -16,7 +16,7 @@ extension Configuration {
         addresses("control", \.control, "Where commands and queries are answered."),
         addresses("stream", \.stream, "Where state changes and live events are published."),
         addresses("ingest", \.ingest, "Where producers send events."),
-        addresses("plugin", \.plugin, "Where collectors and service providers attach."),
+        addresses("plugin", \.plugin, "Where collectors attach."),
     ]
 
     private static let gateKeys = [

@@ -1,6 +1,4 @@
-// The host: one process that owns the sockets, the engine and the journal. Read `Configuration` for what an
-// operator may set; `Configuration.keys` is the one table behind the file, the environment, the help and the
-// documents.
+// What an operator may set. `Configuration.keys` is the one table behind the file, the environment and the help.
 import Engine
 import Wire
 

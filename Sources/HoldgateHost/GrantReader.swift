@@ -115,8 +115,8 @@ package final class GrantReader {
         return (last.stamp.range.last, buffer.count)
     }
 
-    /// Rejected events, in the order of their seqs, as they are buried. One that the journal has forgotten is left
-    /// out: of a passing collector's events it keeps none.
+    /// Rejected events, in the order of their seqs, as they are buried. One that the journal has forgotten is
+    /// left out: of a passing collector's events it keeps none.
     package func letters(
         _ rejects: [Reject], of collector: String, wallMs: Int64
     ) throws(LogReadError) -> [DeadLetter] {

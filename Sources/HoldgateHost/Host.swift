@@ -62,6 +62,9 @@ public final class Host: Sendable {
                 configuration: configuration, log: log, context: context, sockets: sockets, engine: engine,
                 journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader)
             return try Host(reactor, inbox, directory)
+        } catch let error as ZeroMQError {
+            client.stop()
+            throw StartError(notBound: error)
         } catch {
             client.stop()
             throw error
@@ -152,6 +155,22 @@ public final class Host: Sendable {
     }
 }
 
+extension StartError {
+    /// Why an address could not be bound.
+    init(notBound error: ZeroMQError) {
+        let address = error.endpoint ?? "an address"
+        switch error.code {
+        case .addressInUse:
+            self.init(
+                "\(address) is in use: does another host run here? Give this one other addresses with --control, "
+                    + "--stream, --ingest and --plugin; port 0 takes a free one")
+        case .addressNotAvailable, .noSuchEndpoint, .invalidArgument:
+            self.init("\(address) can't be bound: this machine has no such address")
+        default: self.init("\(error)")
+        }
+    }
+}
+
 /// What lives on the reactor's thread, in the order in which it ends.
 struct Running: ~Copyable, Sendable {
     private var reactor: Reactor?
@@ -163,7 +182,7 @@ struct Running: ~Copyable, Sendable {
         self.directory = directory
     }
 
-    /// With the reactor's own time for stopping and what sockets linger, less than the five seconds that a host has.
+    /// With the reactor's own time for stopping and what sockets linger, less than the five seconds of a host.
     private static let journalTimeoutMs = 500
 
     mutating func run() -> HostExit {

@@ -72,12 +72,12 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
-    /// Blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
-    static let maxUncommittedBytes: UInt64 = 64 << 20
+    /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
+    static let maxHeldBytes = 64 << 20
     /// Requests without an answer beyond which `ingest` is not read either.
     static let maxUnanswered = 65_536
     static let maxLookUps = 1024
-    /// For the disk to do what was read. Closing takes its own time, and all together stays below five seconds.
+    /// For the disk to do what was read. Closing takes its own time; all together stays below five seconds.
     static let stopTimeoutMs: Int64 = 3000
     static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
@@ -120,11 +120,11 @@ final class Reactor: @unchecked Sendable {
     }
 
     /// One turn of the loop, bounded in messages and bytes: what the disk says, control, time, ingest, plugins, and
-    /// then what may be handed over.
+    /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
+    /// one of them at most.
     private func turn() throws(ZeroMQError) {
         let reads =
-            stopping == nil && engine.uncommittedBytes < Self.maxUncommittedBytes
-            && envelopes.count < Self.maxUnanswered
+            stopping == nil && blocks.heldBytes < Self.maxHeldBytes && envelopes.count < Self.maxUnanswered
         sockets.watch(.ingest, reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
@@ -135,6 +135,7 @@ final class Reactor: @unchecked Sendable {
             if reads { try readIngest() }
             try readPlugin()
             try readSubscriptions()
+            try readControl()
             try handOver()
             try publishReleased()
         }
@@ -203,8 +204,8 @@ final class Reactor: @unchecked Sendable {
             guard stopping.deadlineMs <= Clock.monotonicMs() else { return }
             let error = WireError(
                 .shuttingDown,
-                "the host stops before the disk has answered: whether it was written is unknown; send the same "
-                    + "batch or key to the next one", retryable: true)
+                "the host stops before the disk has answered, and whether it was written is unknown: send the "
+                    + "same batch or key to the next one", retryable: true)
             engine.abandon(error, into: &effects)
             perform()
         }

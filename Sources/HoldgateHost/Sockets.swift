@@ -144,8 +144,8 @@ struct Sockets: ~Copyable {
 
     /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
     ///
-    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on its
-    /// way to one afterwards, and no listener of before takes an address, or the new one's file, away.
+    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on
+    /// its way to one afterwards, and no listener of before takes an address, or the new one's file, away.
     ///
     /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
     mutating func rebind() throws(ZeroMQError) {

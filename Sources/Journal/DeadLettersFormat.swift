@@ -55,7 +55,8 @@ enum DeadLetterLine: Hashable {
                 [
                     .init("seq", .uint(letter.seq.raw)), .init("collector", .string(letter.collector)),
                     .init("reason", .string(letter.reason)),
-                    .init("time", .string(Timestamp.text(ms: letter.wallMs))), .init("event", .raw(letter.event)),
+                    .init("time", .string(Timestamp.text(ms: letter.wallMs))),
+                    .init("event", .raw(letter.event)),
                 ]
             case .requeue(let seqs, let batch):
                 [.init("requeue", .array(seqs.map { .uint($0.raw) })), .init("batch", .uint(batch))]

@@ -49,8 +49,8 @@ public final class JournalThread: Sendable {
 
     /// Finishes what waits, and ends the thread. Nothing may be submitted afterwards.
     ///
-    /// - Returns: false if it was still at work after `timeoutMs`: the disk hangs, and the thread is left to itself.
-    ///   What it writes until the process ends is still good; the state must stay locked for as long.
+    /// - Returns: false if it was still at work after `timeoutMs`: the disk hangs, and the thread is left to
+    ///   itself. What it writes until the process ends is still good; the state must stay locked for as long.
     @discardableResult
     public func stop(timeoutMs: Int) -> Bool {
         queue.close()

@@ -1,7 +1,3 @@
-// What the journal's records add up to: who has which events, which batches were taken, what was dropped.
-//
-// The journal folds its records into a `Ledger` as it commits them and writes the fold at each segment's head; the
-// engine starts from the same fold. Both fold with the code in this room, so that they can't disagree.
 import Lifecycle
 
 /// One producer's batch, the unit of safe retries.

@@ -1,8 +1,3 @@
-// What the gate is: four states, the inputs that move between them, and the table, as values.
-//
-// This room decides nothing about events, time or files; it is the specification that the engine, the history and
-// the wire share. Read `LifecycleState` first, then `Lifecycle`.
-
 /// The random name of one life of the gate: 32 lowercase hexadecimal digits.
 public struct LaunchID: Hashable, Sendable, CustomStringConvertible {
     public let raw: String

@@ -1,3 +1,8 @@
+// What the gate is: four states, the inputs that move between them, and the table, as values.
+//
+// This room decides nothing about events, time or files; it is the specification that the engine, the history and
+// the wire share. Read the table here first, then `Lifecycle`.
+
 /// Where the gate is. The raw value is the name on the wire.
 public enum LifecycleState: String, Hashable, Sendable, CaseIterable {
     /// The gate is open: events are accepted and delivered.

@@ -105,38 +105,57 @@ public struct JSONWriter: Sendable {
     }
 
     private mutating func digits(_ value: UInt64) {
-        var rest = value
-        let start = bytes.count
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        bytes[start...].reverse()
+        // The largest has 20.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { place in
+            var rest = value
+            var start = place.count
+            repeat {
+                start -= 1
+                place.initializeElement(
+                    at: start, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+                rest /= 10
+            } while rest > 0
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: place[start...]))
+        }
     }
 
     private mutating func quote(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         if text.utf8.withContiguousStorageIfAvailable({ escape($0) }) == nil {
-            escape(Array(text.utf8))
+            Array(text.utf8).withUnsafeBufferPointer { escape($0) }
         }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private mutating func escape(_ text: some Collection<UInt8>) {
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): escape(as: byte)
-            case 0x08: escape(as: UInt8(ascii: "b"))
-            case 0x09: escape(as: UInt8(ascii: "t"))
-            case 0x0a: escape(as: UInt8(ascii: "n"))
-            case 0x0c: escape(as: UInt8(ascii: "f"))
-            case 0x0d: escape(as: UInt8(ascii: "r"))
-            case 0..<0x20:
-                bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "u"), 0x30, 0x30])
-                bytes.append(hexDigit(byte >> 4))
-                bytes.append(hexDigit(byte & 15))
-            default: bytes.append(byte)
-            }
+    /// Appends stretches that need no escape as a whole.
+    private mutating func escape(_ text: UnsafeBufferPointer<UInt8>) {
+        var start = 0
+        for index in text.indices where Self.needsEscape(text[index]) {
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
+            escape(text[index])
+            start = index + 1
+        }
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case 0x08: escape(as: UInt8(ascii: "b"))
+        case 0x09: escape(as: UInt8(ascii: "t"))
+        case 0x0a: escape(as: UInt8(ascii: "n"))
+        case 0x0c: escape(as: UInt8(ascii: "f"))
+        case 0x0d: escape(as: UInt8(ascii: "r"))
+        case 0..<0x20:
+            escape(as: UInt8(ascii: "u"))
+            bytes.append(0x30)
+            bytes.append(0x30)
+            bytes.append(hexDigit(byte >> 4))
+            bytes.append(hexDigit(byte & 15))
+        default: escape(as: byte)
         }
     }
 

@@ -31,6 +31,7 @@ public final class LineBlock: @unchecked Sendable {
     public var escapedTypes: [Int: String] = [:]
     private var base: UnsafeMutableRawPointer
 
+    /// Its bytes are zeros.
     public init(capacity: Int = 64 << 10) {
         self.capacity = capacity
         base = .allocate(byteCount: capacity + Self.padding, alignment: 64)
@@ -39,7 +40,7 @@ public final class LineBlock: @unchecked Sendable {
 
     deinit { base.deallocate() }
 
-    /// Forgets the content and makes room for `capacity` bytes.
+    /// Forgets the content and makes room for `capacity` bytes, whose values are undefined until written.
     public func reset(capacity wanted: Int) {
         byteCount = 0
         lines.removeAll(keepingCapacity: true)
@@ -48,7 +49,6 @@ public final class LineBlock: @unchecked Sendable {
         base.deallocate()
         capacity = wanted
         base = .allocate(byteCount: wanted + Self.padding, alignment: 64)
-        base.initializeMemory(as: UInt8.self, repeating: 0, count: wanted + Self.padding)
     }
 
     public var summary: BlockSummary { BlockSummary(count: lines.count, byteCount: byteCount) }

@@ -8,6 +8,7 @@ struct ObjectReader {
     init(members: [JSONValue.Member], code: ErrorCode) {
         self.members = members
         self.code = code
+        asked.reserveCapacity(8)
     }
 
     /// Throws `invalidMessage` unless `value` is an object.

@@ -34,8 +34,8 @@ extension PluginMessage {
         guard elements.count <= WireBounds.rejectCount else {
             throw WireError(
                 .tooLarge,
-                "an ack has at most \(WireBounds.rejectCount) rejects: acknowledge in several steps; nothing was taken"
-            )
+                "an ack has at most \(WireBounds.rejectCount) rejects, and nothing was taken: acknowledge in several "
+                    + "steps")
         }
         for element in elements {
             guard let pair = element.asArray, pair.count == 2, let seq = pair[0].asUInt64, seq > 0,

@@ -86,7 +86,7 @@ struct Invocation: Sendable {
             throw UsageError("\(spec.name) does not take \"\(extra)\"")
         }
         guard arguments.count >= spec.argumentCount.lowerBound else {
-            throw UsageError("\(spec.name) needs \(spec.arguments)")
+            throw UsageError("\(spec.name) needs a \(spec.arguments.prefix { $0 != "…" })")
         }
     }
 
@@ -114,9 +114,11 @@ struct Invocation: Sendable {
     func has(_ flag: String) -> Bool { values[flag] != nil }
     var isJSON: Bool { has("--json") }
 
-    func duration(_ flag: String) throws -> Duration? {
+    func duration(_ flag: String, isPositive: Bool = false) throws -> Duration? {
         guard let text = values[flag] else { return nil }
-        return try Durations.parse(text, for: flag)
+        let duration = try Durations.parse(text, for: flag)
+        guard !isPositive || duration > .zero else { throw UsageError("\(flag) \(text): it must be longer") }
+        return duration
     }
 
     func count(_ flag: String) throws -> UInt64? {
@@ -133,7 +135,7 @@ struct Invocation: Sendable {
         return endpoints
     }
 
-    func timeout() throws -> Duration { try duration("--timeout") ?? .seconds(5) }
+    func timeout() throws -> Duration { try duration("--timeout", isPositive: true) ?? .seconds(5) }
 
     /// Whom commands go to, and from whom.
     func holdgate() throws -> Holdgate {

@@ -9,7 +9,9 @@ struct Console: Sendable {
     var err: @Sendable (String) -> Void
     var isOutTerminal = false
     var isErrTerminal = false
-    /// Asks a person, and returns the answer; nil where nobody is there to ask.
+    /// Whether somebody is there to be asked.
+    var isAnybodyThere = false
+    /// Asks that person, and returns the answer; nil for none.
     var ask: @Sendable (String) -> String?
     var environment: @Sendable (String) -> String?
     /// Milliseconds since 1970.
@@ -24,10 +26,12 @@ struct Console: Sendable {
         Console(
             out: { write($0, to: STDOUT_FILENO) }, err: { write($0, to: STDERR_FILENO) },
             isOutTerminal: isatty(STDOUT_FILENO) == 1, isErrTerminal: isatty(STDERR_FILENO) == 1,
+            isAnybodyThere: isatty(STDIN_FILENO) == 1,
             ask: { question in
-                guard isatty(STDIN_FILENO) == 1 else { return nil }
                 write(question, to: STDERR_FILENO)
-                return readLine()
+                let answer = readLine()
+                if answer == nil { write("\n", to: STDERR_FILENO) }
+                return answer
             },
             environment: { name in getenv(name).map { String(cString: $0) } },
             wallMs: {

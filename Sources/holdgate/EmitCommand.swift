@@ -116,24 +116,43 @@ enum EmitCommand {
         if invocation.isJSON {
             Report.json(json(report, failures, isEnded ? ending : nil, isOK: isOK), invocation.console)
         } else {
-            if report.settled > 0 || isOK { invocation.console.out(text(report)) }
+            let isOne = invocation.values["--file"] == nil
+            if isOK || (report.settled > 0 && !isOne) { invocation.console.out(text(report)) }
             for failure in failures.prefix(20) {
-                let events =
-                    failure.count == 1
-                    ? "event \(failure.index)"
-                    : "events \(failure.index) to \(failure.index + failure.count - 1)"
-                invocation.console.err("holdgate emit: \(events) refused: \(failure.error.message)\n")
+                let place = isOne ? "" : Self.place(of: failure) + " refused: "
+                invocation.console.err("holdgate emit: \(place)\(reason(of: failure))\n")
             }
             if failures.count > 20 { invocation.console.err("… and \(failures.count - 20) more\n") }
-            if isEnded, let ending { invocation.console.err("holdgate emit: \(ending.message)\n") }
+            if isEnded, let ending {
+                let isAbsent = ending.code == .noAnswer
+                let address = isAbsent ? " at \(invocation.endpoints.ingest)" : ""
+                invocation.console.err("holdgate emit: \(ending.message)\(address)\n")
+                if isAbsent { invocation.console.err(Report.absentHint("--ingest")) }
+            }
         }
         if isOK { return 0 }
         return ending?.code == .noAnswer ? 3 : isEnded && ending?.code == .invalidArgument ? 2 : 1
     }
 
+    private static func place(of failure: Producer.Failure) -> String {
+        failure.count == 1
+            ? "event \(failure.index)" : "events \(failure.index) to \(failure.index + failure.count - 1)"
+    }
+
+    /// Why, without the event's place in its batch, which is not its place in the file.
+    private static func reason(of failure: Producer.Failure) -> String {
+        let message = failure.error.message
+        guard let index = failure.error.index, message.hasPrefix("event \(index): ") else { return message }
+        return String(message.dropFirst("event \(index): ".count))
+    }
+
     static func text(_ report: Producer.Report) -> String {
-        var text = "\(Report.events(UInt64(report.accepted + report.duplicate))) accepted"
-        if report.gated > 0 { text += ", \(report.gated) gated until the next start" }
+        let taken = report.accepted + report.duplicate
+        var text = "\(Report.events(UInt64(taken))) accepted"
+        if report.gated > 0 {
+            let share = report.gated == taken ? "" : " \(report.gated) of them"
+            text += ",\(share) gated until the next start"
+        }
         if report.duplicate > 0 { text += ", \(report.duplicate) of them at an attempt whose reply was lost" }
         if report.discarded > 0 { text += ", \(report.discarded) discarded by the gate" }
         if report.refused > 0 { text += ", \(report.refused) refused" }
@@ -164,7 +183,7 @@ enum EmitCommand {
                 writer.member("index", failure.index)
                 writer.member("count", failure.count)
                 writer.name("error")
-                WireError(failure.error.code, failure.error.message, retryable: failure.error.retryable)
+                WireError(failure.error.code, reason(of: failure), retryable: failure.error.retryable)
                     .write(into: &writer)
                 writer.endObject()
             }

@@ -22,13 +22,14 @@ enum LifecycleCommands {
         name: "start", summary: "open the gate (startOperation)",
         detail: """
             From onHold, what was queued flows first, in order. With --lease the host closes the gate itself unless
-            another start comes in time: a consent service that dies closes it.
+            another start comes in time: a consent service that dies closes it. A launch that was killed stays
+            closed, and the exit status is 1.
             """,
         flags: [Flag("--lease", "DURATION", "close again after so long, unless renewed")] + Flag.lifecycle,
         examples: ["holdgate start", "holdgate start --lease 60s --reason TICKET-123"]
     ) { invocation in
-        let command = Command.startOperation(lease: try invocation.duration("--lease"))
-        return try perform(command, invocation)
+        let command = Command.startOperation(lease: try invocation.duration("--lease", isPositive: true))
+        return try perform(command, invocation, opens: true)
     }
 
     static let hold = CommandSpec(
@@ -62,7 +63,7 @@ enum LifecycleCommands {
         name: "kill", summary: "close the gate for good, and discard everything",
         detail: """
             Discards queued events, dead letters, cursors and the configuration; the history stays. It can't be undone:
-            only a new launch (end-launch, or serve --new-launch) goes on.
+            only a new launch (end-launch, or serve --new-launch) starts over.
             """,
         flags: [Flag("--yes", nil, "don't ask")] + Flag.lifecycle,
         examples: ["holdgate kill --reason ERASURE-9", "holdgate kill --yes --json"]
@@ -73,10 +74,10 @@ enum LifecycleCommands {
             let question =
                 "This discards \(Report.events(report.pending + report.gated)) and the configuration of launch "
                 + "\(report.status.launch), and can't be undone.\nType kill to go on: "
-            guard let answer = invocation.console.ask(question) else {
+            guard invocation.console.isAnybodyThere else {
                 throw UsageError("kill needs --yes where nobody can be asked")
             }
-            guard answer == "kill" else {
+            guard let answer = invocation.console.ask(question), answer == "kill" else {
                 invocation.console.err("Nothing was done.\n")
                 return 1
             }
@@ -97,13 +98,15 @@ enum LifecycleCommands {
         if invocation.isJSON {
             Report.json(answer.text, invocation.console)
         } else {
-            invocation.console.out("launch \(answer.status.launch) has ended\n")
+            let next = invocation.has("--restart") ? "the host begins the next" : "the host stops"
+            invocation.console.out("launch \(answer.status.launch) has ended, and \(next)\n")
         }
         return 0
     }
 
     private static func perform(
-        _ command: Command<LifecycleAnswer>, _ invocation: Invocation, then: () -> Void = {}
+        _ command: Command<LifecycleAnswer>, _ invocation: Invocation, opens: Bool = false,
+        then: () -> Void = {}
     ) throws -> Int32 {
         let answer = try invocation.holdgate().performBlocking(invocation.described(command))
         then()
@@ -112,7 +115,7 @@ enum LifecycleCommands {
         } else {
             invocation.console.out(Report.lifecycle(answer, invocation.console))
         }
-        return 0
+        return opens && answer.status.state == .killed ? 1 : 0
     }
 }
 

@@ -67,6 +67,7 @@ enum Report {
             json(error.reply ?? failureText(error), console)
         } else {
             console.err("holdgate \(spec.name): \(error.message)\n")
+            if error.code == .noAnswer { console.err(absentHint("--control")) }
             if error.code == .notOperating, error.retryable {
                 console.err(
                     "The host is \(error.state?.rawValue ?? "not operating"); `holdgate start` opens the gate.\n"
@@ -76,6 +77,11 @@ enum Report {
         if error.code == .noAnswer { return 3 }
         // An address that libzmq doesn't take; a host's refusal has a reply.
         return error.code == .invalidArgument && error.reply == nil ? 2 : 1
+    }
+
+    /// What to do when nobody answers.
+    static func absentHint(_ flag: String) -> String {
+        "`holdgate serve` starts a host; \(flag) names the address of one that is elsewhere.\n"
     }
 
     private static func failureText(_ error: HoldgateError) -> String {
@@ -118,6 +124,8 @@ enum Report {
         var text: String
         if answer.changed, let previous = answer.previous {
             text = "\(now), was \(previous.rawValue) (transition \(answer.status.seq))\n"
+        } else if answer.status.state == .killed {
+            text = "\(now): nothing was changed. Only a new launch starts over (holdgate end-launch)\n"
         } else {
             text = "\(now) already (transition \(answer.status.seq))\n"
         }

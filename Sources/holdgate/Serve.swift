@@ -13,7 +13,7 @@ enum ServeCommand {
         do {
             let parsed = try Configuration.parse(arguments: arguments, environment: environment)
             guard let parsed else {
-                print(Configuration.helpText)
+                print(Configuration.helpText, terminator: "")
                 return 0
             }
             configuration = parsed
@@ -55,14 +55,19 @@ enum ServeCommand {
             pollfd(fd: signals.fileDescriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: host.ended.fileDescriptor, events: Int16(POLLIN), revents: 0),
         ]
+        var isAskedToStop = false
         while true {
             guard poll(&polls, 2, -1) >= 0 || errno == EINTR else { break }
             if polls[1].revents != 0 { break }
             while let signal = signals.next() {
-                if signal != SIGHUP { host.requestStop() }
+                guard signal != SIGHUP else { continue }
+                isAskedToStop = true
+                host.requestStop()
             }
         }
-        return host.wait()
+        let exit = host.wait()
+        // It came when the launch had ended already: whoever ends the process means it.
+        return exit == .restart && isAskedToStop ? .stopped : exit
     }
 
     /// One line on stdout when everything is bound.

@@ -51,7 +51,9 @@ private final class Watch: Sendable {
         if isJSON { return show(json(change)) }
         var text = change.missed ? "(some changes were missed" : ""
         if change.missed { text += change.origin == .history ? ", they follow)\n" : ")\n" }
-        text += "\(Timestamp.text(ms: change.wallMs))  \(Report.state(change.state, console))"
+        let width = change.state.rawValue.count
+        let gap = String(repeating: " ", count: LifecycleState.holdRequested.rawValue.count - width)
+        text += "\(Timestamp.text(ms: change.wallMs))  \(Report.state(change.state, console))\(gap)"
         text += "  \(change.command), transition \(change.place.seq)"
         if let source = change.source { text += ", by \(source)" }
         if let reason = change.reason { text += ": \(reason)" }

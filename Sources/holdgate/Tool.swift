@@ -36,8 +36,8 @@ enum Tool {
 
     private static func unknown(_ name: String, _ console: Console) -> Int32 {
         let names = CommandTable.all.map(\.name) + ["serve"]
-        let near = Nearest.of(name, in: names).map { "; did you mean \($0)?" } ?? ""
-        console.err("holdgate: no command \(name)\(near) `holdgate --help` lists them\n")
+        let near = Nearest.of(name, in: names).map { "; did you mean \($0)?" } ?? "."
+        console.err("holdgate: there is no command \(name)\(near) `holdgate --help` lists them\n")
         return 2
     }
 
@@ -72,7 +72,7 @@ enum Help {
             usage: holdgate COMMAND [ARGUMENTS]
 
             \(aligned(rows))
-              holdgate COMMAND --help says more about each; holdgate --version.
+            `holdgate COMMAND --help` says more about each, `holdgate --version` which version this is.
 
             Addresses: flags, else HOLDGATE_CONTROL, HOLDGATE_STREAM and HOLDGATE_INGEST, else the ports 5570 to 5572
             of this machine. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no host answered.

@@ -20,11 +20,17 @@ func run(
     let console = Console(
         out: { text in printed.withLock { $0.out += text } },
         err: { text in printed.withLock { $0.err += text } },
-        isOutTerminal: isTerminal, isErrTerminal: isTerminal, ask: { _ in answer },
+        isOutTerminal: isTerminal, isErrTerminal: isTerminal, isAnybodyThere: isTerminal || answer != nil,
+        ask: { _ in answer },
         environment: { environment[$0] }, wallMs: { 1_767_323_045_678 }, identity: "me@here")
     let status = Tool.run(arguments, console)
     printed.withLock { $0.status = status }
     return printed.withLock { $0 }
+}
+
+/// What a command adds when nobody answers.
+private func hint(_ flag: String) -> String {
+    "`holdgate serve` starts a host; \(flag) names the address of one that is elsewhere.\n"
 }
 
 /// A host that answers each command by name.
@@ -95,6 +101,10 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         let unasked = run(["kill", "--control", host.endpoint])
         #expect(unasked.status == 2)
         #expect(unasked.err.contains("--yes"))
+        // The terminal's end of input is an answer too.
+        #expect(
+            run(["kill", "--control", host.endpoint], isTerminal: true)
+                == Printed(status: 1, err: "Nothing was done.\n"))
     }
 
     @Test func refusalsAndSilenceHaveTheirExitStatus() throws {
@@ -111,8 +121,14 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         #expect(silent.status == 3)
         #expect(
             silent.err
-                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms. Is one running there?\n"
-        )
+                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms\n" + hint("--control"))
+        let unsent = run(["emit", "a", "--timeout", "50ms", "--ingest", "tcp://127.0.0.1:1"])
+        #expect(
+            unsent
+                == Printed(
+                    status: 3,
+                    err: "holdgate emit: no host took anything for 50 ms at tcp://127.0.0.1:1\n"
+                        + hint("--ingest")))
         for command in [
             ["emit", "a"], ["watch"], ["history", "--verify"], ["kill", "--yes"], ["hold", "--wait", "0s"],
         ] {
@@ -126,7 +142,10 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
     @Test func wrongUsageNamesItself() {
         #expect(
             run(["stat"]).err
-                == "holdgate: no command stat; did you mean state? `holdgate --help` lists them\n")
+                == "holdgate: there is no command stat; did you mean state? `holdgate --help` lists them\n")
+        #expect(
+            run(["frobnicate"]).err
+                == "holdgate: there is no command frobnicate. `holdgate --help` lists them\n")
         #expect(
             run(["start", "--leese", "5s"]).err
                 == "holdgate: start has no flag --leese (did you mean --lease?). `holdgate start --help` says more\n"
@@ -135,11 +154,20 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         #expect(bare.status == 2)
         #expect(bare.err.contains("--lease 60: a duration is a whole number and a unit"))
         #expect(run(["state", "now"]).err.contains("state does not take \"now\""))
-        #expect(run(["forget"]).err.contains("forget needs NAME"))
+        #expect(run(["forget"]).err.contains("forget needs a NAME."))
+        #expect(run(["requeue"]).err.contains("requeue needs a SEQ."))
+        #expect(run(["ping", "--timeout", "0s"]).err.contains("--timeout 0s: it must be longer"))
+        #expect(run(["start", "--lease", "0ms"]).status == 2)
         #expect(run(["hold", "--gated", "drop"]).status == 2)
         #expect(run(["requeue", "x"]).status == 2)
         #expect(run([]).status == 2)
-        #expect(run(["ping", "--control", "nonsense"]).status == 2)
+        #expect(
+            run(["ping", "--control", "nonsense"])
+                == Printed(
+                    status: 2,
+                    err:
+                        "holdgate ping: \"nonsense\" is no address that can be used: write tcp://host:port or "
+                        + "ipc:///path\n"))
     }
 
     @Test(arguments: CommandTable.all.map(\.name)) func everyCommandHasHelpWithAnExample(name: String) {
@@ -187,6 +215,29 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         #expect(run(["emit", "demo.clicked", "{", "--ingest", host.endpoint]).status == 2)
     }
 
+    @Test func aStartOfAKilledLaunchFails() throws {
+        let unchanged: [JSONValue.Member] = [
+            .init("previous", .string("killed")), .init("changed", .bool(false)), .init("pending", .uint(0)),
+        ]
+        let host = try host([
+            "startOperation": (status(.killed, 4), unchanged, nil),
+            "holdOperation": (status(.killed, 4), unchanged, nil),
+        ])
+        let text = "killed: nothing was changed. Only a new launch starts over (holdgate end-launch)\n"
+        #expect(run(["start", "--control", host.endpoint]) == Printed(status: 1, out: text))
+        #expect(run(["hold", "--control", host.endpoint]) == Printed(status: 0, out: text))
+        #expect(run(["start", "--json", "--control", host.endpoint]).status == 1)
+    }
+
+    @Test func emitNamesWhyItsEventIsRefused() throws {
+        let ingest = FakeIngest()
+        ingest.refuse(with: [WireError(.invalidMessage, "event 0: \"id\" is empty", index: 0)])
+        let host = try FakeRouter { ingest.answer($0) }
+        #expect(
+            run(["emit", "a", "--id", "", "--ingest", host.endpoint])
+                == Printed(status: 1, err: "holdgate emit: \"id\" is empty\n"))
+    }
+
     @Test func emitSendsAFileAndNamesWhatIsRefused() throws {
         let ingest = FakeIngest(badLine: #"{"n":2}"#)
         let host = try FakeRouter { ingest.answer($0) }
@@ -198,14 +249,14 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
             printed
                 == Printed(
                     status: 1, out: "4 events accepted, 1 refused\n",
-                    err: "holdgate emit: event 2 refused: event 2 is bad\n"))
+                    err: "holdgate emit: event 2 refused: it is bad\n"))
         #expect(ingest.lines == [0, 1, 3, 4].map { #"{"n":\#($0)}"# })
         let json = run(["emit", "--file", path, "--json", "--ingest", host.endpoint])
         #expect(
             json.out
                 == #"{"ok":false,"accepted":4,"gated":0,"discarded":0,"duplicate":0,"refused":1,"unkept":0,"#
                 + #""bytes":40,"failures":[{"index":2,"count":1,"error":{"code":"invalidMessage","#
-                + #""message":"event 2 is bad","retryable":false}}]}"# + "\n")
+                + #""message":"it is bad","retryable":false}}]}"# + "\n")
         #expect(run(["emit", "--file", path + ".none", "--ingest", host.endpoint]).status == 1)
     }
 

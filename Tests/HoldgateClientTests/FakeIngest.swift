@@ -59,7 +59,8 @@ final class FakeIngest: Sendable {
         }
         if !state.refusals.isEmpty { return .refused(state.refusals.removeFirst(), lastBatch: nil) }
         if let badLine, let index = lines.firstIndex(of: badLine) {
-            return .refused(WireError(.invalidMessage, "event \(index) is bad", index: index), lastBatch: nil)
+            return .refused(
+                WireError(.invalidMessage, "event \(index): it is bad", index: index), lastBatch: nil)
         }
         state.last = batch
         state.lines += lines

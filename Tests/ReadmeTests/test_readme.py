@@ -132,7 +132,8 @@ def test_the_walk_through_does_what_it_says(running):
                 if command.startswith("export "):
                     exports.append(command)
                     continue
-                script = "\n".join(exports + [command.replace(".build/run", str(directory))])
+                # Relative, as in the text: the tree's own path may have spaces.
+                script = "\n".join(exports + [command.replace(".build/run", str(directory.relative_to(ROOT)))])
                 terminal = Terminal(script, environment)
                 if in_background:
                     background.append((command, expected, terminal))

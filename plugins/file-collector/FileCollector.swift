@@ -16,6 +16,9 @@ enum FileCollector {
         case .run(let options):
             do {
                 return try run(options)
+            } catch let error as HoldgateError where error.code == .invalidArgument {
+                log("\(error.message); --help says more")
+                return 2
             } catch {
                 log("\(error)")
                 return 1
@@ -34,6 +37,7 @@ enum FileCollector {
             types: options.types, windowBytes: options.windowBytes, durable: true)
         settings.gatherBytes = options.windowBytes
         let collector = try Collector(settings)
+        log("writes to \(options.directory), and looks for a host at \(options.endpoint)")
         _ = try Thread.spawn(name: "signals") {
             // SIGHUP has no meaning here; without a handler it would end the process like the others.
             while Signals.wait() == SIGHUP {}

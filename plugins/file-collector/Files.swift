@@ -8,6 +8,12 @@ struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(call) \(path): \(String(cString: strerror(number)))" }
 }
 
+/// Another collector holds the directory's lock.
+struct DirectoryInUse: Error, CustomStringConvertible {
+    let path: String
+    var description: String { "\(path) is in use by another collector: stop that one, or give --dir another" }
+}
+
 /// The files of one directory: everything that the collector asks of a disk. Tests put one between that loses
 /// what was not synced.
 protocol Directory: AnyObject {
@@ -44,7 +50,8 @@ final class RealDirectory: Directory {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             close(descriptor)
-            throw FileError(call: "lock (is another collector writing there?)", path: path, number: number)
+            guard number == EWOULDBLOCK else { throw FileError(call: "flock", path: path, number: number) }
+            throw DirectoryInUse(path: path)
         }
     }
 

@@ -31,7 +31,7 @@ struct Options: Hashable {
           --rotate-bytes BYTES  begin the next file after so many (default: 268435456)
           --window-bytes BYTES  how much may be on its way unacknowledged (default: 8388608)
           --control, --stream   taken and not used, so that all plugins can be started alike
-          --help
+          --help                this text
 
         For example:
           file-collector --dir /var/lib/events
@@ -42,10 +42,13 @@ struct Options: Hashable {
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoint: Endpoints(environment: environment).plugin)
         var rest = arguments[...]
-        while let flag = rest.popFirst() {
-            if flag == "--help" || flag == "-h" { return .help }
-            guard known.contains(flag) else { return .usage("unknown argument \(flag)") }
-            guard let value = rest.popFirst() else { return .usage("\(flag) needs a value") }
+        while let argument = rest.popFirst() {
+            if argument == "--help" || argument == "-h" { return .help }
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let flag = String(parts[0])
+            guard known.contains(flag) else { return .usage("unknown argument \(argument)") }
+            let attached = parts.count == 2 ? String(parts[1]) : nil
+            guard let value = attached ?? rest.popFirst() else { return .usage("\(flag) needs a value") }
             switch flag {
             case "--plugin": options.endpoint = value
             case "--name": options.name = value

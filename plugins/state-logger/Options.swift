@@ -23,7 +23,7 @@ struct Options: Hashable {
           --control ADDRESS  the host's control, to read what was missed
                              (default: $HOLDGATE_CONTROL, or tcp://127.0.0.1:5570)
           --plugin           taken and not used, so that all plugins can be started alike
-          --help
+          --help             this text
 
         For example:
           state-logger | jq -r '.time + " " + .state'
@@ -34,12 +34,15 @@ struct Options: Hashable {
     static func parse(_ arguments: [String], environment: (String) -> String?) -> Request {
         var options = Options(endpoints: Endpoints(environment: environment))
         var rest = arguments[...]
-        while let flag = rest.popFirst() {
-            if flag == "--help" || flag == "-h" { return .help }
+        while let argument = rest.popFirst() {
+            if argument == "--help" || argument == "-h" { return .help }
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let flag = String(parts[0])
             guard ["--stream", "--control", "--plugin", "--file"].contains(flag) else {
-                return .usage("unknown argument \(flag)")
+                return .usage("unknown argument \(argument)")
             }
-            guard let value = rest.popFirst() else { return .usage("\(flag) needs a value") }
+            let attached = parts.count == 2 ? String(parts[1]) : nil
+            guard let value = attached ?? rest.popFirst() else { return .usage("\(flag) needs a value") }
             switch flag {
             case "--stream": options.endpoints.stream = value
             case "--control": options.endpoints.control = value

@@ -16,6 +16,9 @@ enum StateLogger {
             do {
                 try run(options)
                 return 0
+            } catch let error as HoldgateError where error.code == .invalidArgument {
+                complain("\(error.message); --help says more")
+                return 2
             } catch {
                 complain("\(error)")
                 return 1
