@@ -7,8 +7,8 @@ import ZeroMQ
 
 // Frames in, values to the engine. Whatever a peer sends ends in a reply or in nothing, never in a trap.
 extension Reactor {
+    /// Looks for itself, whatever the last wait found: it is called twice a turn.
     func readControl() throws(ZeroMQError) {
-        guard sockets.isReadable(.control) else { return }
         var bytes = 0
         for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.control) else { return }

@@ -24,7 +24,6 @@ struct Sockets: ~Copyable {
     private var peers: Context
     private let ioThreads: Int
     private let limits: WireLimits
-    private let heartbeatMs: Int
     private let windowMessages: Int
     var control: Socket
     var ingest: Socket
@@ -40,15 +39,15 @@ struct Sockets: ~Copyable {
         _ configuration: Configuration, in context: Context, inbox fileDescriptor: Int32
     ) throws(ZeroMQError) -> Sockets {
         let limits = configuration.wireLimits
-        let heartbeatMs = Int(configuration.engine.heartbeatMs)
         let windowMessages = configuration.engine.maxWindowMessages
-        let control = try router(context, limits, heartbeatMs)
+        let control = try router(context, limits)
         try control.set(.routerHandover(true))
-        let ingest = try router(context, limits, heartbeatMs)
+        let ingest = try router(context, limits)
         try ingest.set(.routerHandover(true))
+        try ingest.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
         let peers = try Context(ioThreads: configuration.ioThreads)
-        let plugin = try pluginSocket(peers, limits, heartbeatMs, windowMessages)
-        let stream = try streamSocket(peers, heartbeatMs)
+        let plugin = try pluginSocket(peers, limits, windowMessages)
+        let stream = try streamSocket(peers)
         let bound = Bound(
             control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
             ingest: try bind(ingest, configuration.ingest), plugin: try bind(plugin, configuration.plugin))
@@ -59,13 +58,13 @@ struct Sockets: ~Copyable {
         polls.add(socket: stream)
         polls.add(fileDescriptor: fileDescriptor)
         return Sockets(
-            peers: peers, ioThreads: configuration.ioThreads, limits: limits, heartbeatMs: heartbeatMs,
+            peers: peers, ioThreads: configuration.ioThreads, limits: limits,
             windowMessages: windowMessages, control: control, ingest: ingest, plugin: plugin, stream: stream,
             polls: polls, bound: bound)
     }
 
     private init(
-        peers: Context, ioThreads: Int, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
+        peers: Context, ioThreads: Int, limits: WireLimits, windowMessages: Int,
         control: consuming Socket, ingest: consuming Socket, plugin: consuming Socket,
         stream: consuming Socket,
         polls: consuming PollSet,
@@ -74,7 +73,6 @@ struct Sockets: ~Copyable {
         self.peers = peers
         self.ioThreads = ioThreads
         self.limits = limits
-        self.heartbeatMs = heartbeatMs
         self.windowMessages = windowMessages
         self.control = control
         self.ingest = ingest
@@ -93,31 +91,34 @@ struct Sockets: ~Copyable {
     }
 
     private static func router(
-        _ context: Context, _ limits: WireLimits, _ heartbeatMs: Int
+        _ context: Context, _ limits: WireLimits
     ) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.router, in: context)
         try socket.set(.linger(ms: 1000))
         try socket.set(.maxMessageBytes(limits.maxMessageBytes))
-        try socket.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
-        try setHeartbeats(socket, heartbeatMs)
+        try setLiveness(socket)
         return socket
     }
 
-    /// What libzmq may hold of one connection before its peer has to wait, in frames of the largest size.
+    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
     private static let unreadBytes = 64 << 20
     /// What comes in on `stream` are subscriptions.
     private static let maxSubscriptionBytes = 64 << 10
 
-    private static func setHeartbeats(_ socket: borrowing Socket, _ heartbeatMs: Int) throws(ZeroMQError) {
-        try socket.set(.heartbeatInterval(ms: heartbeatMs))
-        try socket.set(.heartbeatTimeout(ms: 3 * heartbeatMs))
+    /// The kernel finds dead peers. Not ZMTP's heartbeats: libzmq 4.3 aborts the process when one is due on a
+    /// connection that broke while it was not being read from, because too much of it was unread.
+    private static func setLiveness(_ socket: borrowing Socket) throws(ZeroMQError) {
+        try socket.set(.tcpKeepAlive(true))
+        try socket.set(.tcpKeepAliveIdle(seconds: 5))
+        try socket.set(.tcpKeepAliveInterval(seconds: 1))
+        try socket.set(.tcpKeepAliveCount(5))
         try socket.set(.handshakeInterval(ms: 5000))
     }
 
     private static func pluginSocket(
-        _ context: Context, _ limits: WireLimits, _ heartbeatMs: Int, _ windowMessages: Int
+        _ context: Context, _ limits: WireLimits, _ windowMessages: Int
     ) throws(ZeroMQError) -> Socket {
-        let socket = try router(context, limits, heartbeatMs)
+        let socket = try router(context, limits)
         try socket.set(.routerMandatory(true))
         // Windows end a delivery before the mark does.
         try socket.set(.sendHighWaterMark(2 * windowMessages))
@@ -125,13 +126,13 @@ struct Sockets: ~Copyable {
         return socket
     }
 
-    private static func streamSocket(_ context: Context, _ heartbeatMs: Int) throws(ZeroMQError) -> Socket {
+    private static func streamSocket(_ context: Context) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.xpub, in: context)
         try socket.set(.linger(ms: 200))
         try socket.set(.xpubVerbose(true))
         try socket.set(.maxMessageBytes(maxSubscriptionBytes))
         try socket.set(.sendHighWaterMark(10_000))
-        try setHeartbeats(socket, heartbeatMs)
+        try setLiveness(socket)
         return socket
     }
 
@@ -154,8 +155,8 @@ struct Sockets: ~Copyable {
         polls.remove(Endpoint.plugin.rawValue)
         polls.remove(Endpoint.stream.rawValue)
         let peers = try Context(ioThreads: ioThreads)
-        plugin = try Self.pluginSocket(peers, limits, heartbeatMs, windowMessages)
-        stream = try Self.streamSocket(peers, heartbeatMs)
+        plugin = try Self.pluginSocket(peers, limits, windowMessages)
+        stream = try Self.streamSocket(peers)
         self.peers = peers
         polls.replace(Endpoint.plugin.rawValue, with: plugin)
         polls.replace(Endpoint.stream.rawValue, with: stream)

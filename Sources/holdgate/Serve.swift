@@ -9,6 +9,7 @@ enum ServeCommand {
     static func run(_ arguments: [String]) -> Int32 {
         Signals.ignorePipe()
         Signals.block()
+        OpenFiles.raiseLimit()
         let configuration: Configuration
         do {
             let parsed = try Configuration.parse(arguments: arguments, environment: environment)
