@@ -29,22 +29,18 @@ struct Window: Hashable, Sendable {
 
     var takesAll: Bool { types.contains("*") }
 
-    /// The ranges that are sent and not acknowledged, neighbours merged.
-    var inFlight: [SeqRange] {
-        var merged: [SeqRange] = []
-        for range in deliveries.flatMap(\.ranges) {
-            if let last = merged.last, last.last.next == range.first {
-                merged[merged.count - 1] = SeqRange(first: last.first, count: last.count + range.count)
-            } else {
-                merged.append(range)
-            }
-        }
-        return merged
-    }
+    /// The ranges that are sent and not acknowledged, in order.
+    var inFlight: [SeqRange] { deliveries.flatMap(\.ranges) }
 
-    /// Whether `seq` was sent and is not acknowledged.
-    func holds(_ seq: JournalSeq) -> Bool {
-        deliveries.contains { $0.ranges.contains { $0.contains(seq) } }
+    /// The first of these, which are in order, that was not sent or is acknowledged.
+    func firstStray(of rejects: [Reject]) -> Reject? {
+        var ranges = deliveries.lazy.flatMap(\.ranges).makeIterator()
+        var range = ranges.next()
+        for reject in rejects {
+            while let passed = range, passed.last < reject.seq { range = ranges.next() }
+            guard let range, range.contains(reject.seq) else { return reject }
+        }
+        return nil
     }
 
     /// Takes a cumulative ack.
@@ -62,7 +58,7 @@ struct Window: Hashable, Sendable {
             // Nothing is in flight: what was read and did not match is done too.
             return sentThrough
         }
-        if first.contains(through) || (deliveries[0].ranges.contains { $0.contains(through) }) {
+        if first.first <= through {
             deliveries[0].ranges = deliveries[0].ranges.compactMap { range in
                 range.last <= through
                     ? nil : SeqRange(first: max(range.first, through.next), through: range.last)
@@ -107,6 +103,27 @@ struct DurableCollector: Hashable, Sendable {
     var burial: Ticket?
     /// Where the cursor goes then.
     var cursorAfterBurial: JournalSeq = .zero
+    /// What connections that are gone were sent, of what lies beyond the cursor.
+    var sentBefore: [SeqRange] = []
+}
+
+extension [SeqRange] {
+    /// In order, with those that meet or overlap merged. Of more than `limit` the last ones are joined, over what
+    /// lies between them.
+    func merged(limit: Int) -> [SeqRange] {
+        precondition(limit > 0)
+        var merged: [SeqRange] = []
+        for range in sorted(by: { $0.first < $1.first }) {
+            if let open = merged.last, range.first <= open.last.next || merged.count == limit,
+                let joined = SeqRange(first: open.first, through: Swift.max(open.last, range.last))
+            {
+                merged[merged.count - 1] = joined
+            } else {
+                merged.append(range)
+            }
+        }
+        return merged
+    }
 }
 
 /// What one collector may be handed next. The reactor reads the journal, sends, and reports with `handed`.

@@ -126,7 +126,8 @@ extension Engine {
             effects.append(.send(peer, .error(error)))
             return
         }
-        if let stray = rejects.first(where: { !window.holds($0.seq) || $0.seq > through }) {
+        let rejects = Self.inOrder(rejects)
+        if let stray = window.firstStray(of: rejects) ?? rejects.last(where: { $0.seq > through }) {
             let error = WireError(
                 .invalidArgument,
                 "reject of \(stray.seq), which is not in flight or lies past the ack; nothing was taken")
@@ -150,6 +151,14 @@ extension Engine {
             bury(rejects, of: attachment.name, into: &effects)
         }
         if window.isDurable { advance(attachment.name, to: done, now: now, into: &effects) }
+    }
+
+    /// By their seqs, each once: the first reason counts.
+    private static func inOrder(_ rejects: [Reject]) -> [Reject] {
+        var kept: [Reject] = []
+        for (_, reject) in rejects.enumerated().sorted(by: { ($0.1.seq, $0.0) < ($1.1.seq, $1.0) })
+        where kept.last?.seq != reject.seq { kept.append(reject) }
+        return kept
     }
 
     private mutating func bury(_ rejects: [Reject], of name: String, into effects: inout [Effect]) {

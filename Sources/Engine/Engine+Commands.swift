@@ -88,7 +88,7 @@ extension Engine {
         }
         if let key = request.key, let entry = replies[.init(source: request.source, key: key)] {
             if let waiter = replay(entry, command, request, now: now, into: &effects) {
-                waiters.append(waiter)
+                wait(waiter, into: &effects)
             }
             return false
         }

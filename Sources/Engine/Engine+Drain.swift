@@ -40,14 +40,23 @@ extension Engine {
             after: min(durable.values.map(\.cursor).min() ?? published, published), through: lastSeq)
     }
 
+    /// What was sent and not acknowledged, by collector; of durable ones that are away too. Bounded: no collector
+    /// can make the record of a kill larger than the disk's reserve.
     var inFlight: [String: [SeqRange]] {
         var result: [String: [SeqRange]] = [:]
-        for attachment in attachments.values {
-            guard let ranges = attachment.window?.inFlight, !ranges.isEmpty else { continue }
-            result[attachment.name] = ranges
+        for attachment in attachments.values { result[attachment.name] = attachment.window?.inFlight }
+        for (name, place) in durable {
+            result[name, default: []] += place.sentBefore.compactMap {
+                SeqRange(first: max($0.first, place.cursor.next), through: $0.last)
+            }
         }
-        return result
+        result = result.filter { !$0.value.isEmpty }
+        let limit = max(1, Self.inFlightRanges / max(1, result.count))
+        return result.mapValues { $0.merged(limit: limit) }
     }
+
+    /// Ranges that the record of a kill names at most, one a collector aside.
+    static let inFlightRanges = 4096
 
     mutating func beginDrain(through: JournalSeq, now: Now) {
         var begun = Drain(

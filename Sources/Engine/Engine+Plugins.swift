@@ -71,6 +71,7 @@ extension Engine {
             detach(peer, change: .detached, reason: "renamed", into: &effects)
         }
         let isNew = attachments[peer] == nil
+        noteSent(peer)
         attachments[peer] = Attachment(
             peer: peer, name: hello.name, version: hello.version, services: Set(hello.services),
             sinceWallMs: now.wallMs,
@@ -169,10 +170,23 @@ extension Engine {
     mutating func detach(
         _ peer: PeerID, change: PluginBody.Change?, reason: String?, into effects: inout [Effect]
     ) {
+        noteSent(peer)
         guard let attachment = attachments.removeValue(forKey: peer) else { return }
         abandonRequests(of: peer, into: &effects)
         if let change { report(attachment.name, change, reason, into: &effects) }
     }
+
+    /// A window ends: what a durable collector was sent in it and has not acknowledged can't be recalled.
+    private mutating func noteSent(_ peer: PeerID) {
+        guard let attachment = attachments[peer], let sent = attachment.window?.inFlight, !sent.isEmpty,
+            let place = durable[attachment.name]
+        else { return }
+        let before = place.sentBefore.filter { $0.last > place.cursor }
+        durable[attachment.name]?.sentBefore = (before + sent).merged(limit: Self.sentBeforeRanges)
+    }
+
+    /// Ranges that are remembered of a durable collector's former connections.
+    private static let sentBeforeRanges = 64
 
     mutating func report(
         _ name: String, _ change: PluginBody.Change, _ reason: String?, into effects: inout [Effect]

@@ -17,13 +17,19 @@ extension Engine {
         guard let request = command.request, let requester = command.requester else { return }
         if case .hold(_, let waitMs?, _) = command.intent, shown.state == .holdRequested {
             guard !isStopping else { return refuse(request, requester, Self.stopping, into: &effects) }
-            waiters.append(
-                HoldWaiter(
-                    requester: requester, id: request.id, hold: shown.seq,
-                    deadlineMs: command.readAt.monotonicMs + waitMs, members: members))
-            return
+            let waiter = HoldWaiter(
+                requester: requester, id: request.id, hold: shown.seq,
+                deadlineMs: command.readAt.monotonicMs + waitMs, members: members)
+            return wait(waiter, into: &effects)
         }
         effects.append(.reply(requester, ControlReply(id: request.id, status: status, members: members)))
+    }
+
+    mutating func wait(_ waiter: HoldWaiter, into effects: inout [Effect]) {
+        guard waiters.count >= Self.deferredLimit else { return waiters.append(waiter) }
+        let error = WireError(
+            .overloaded, "too many wait for the end of this drain; the hold stands", retryable: true)
+        effects.append(.reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
     }
 
     /// The same key again: the first execution's reply, or the wait that it asked for.

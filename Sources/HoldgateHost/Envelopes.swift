@@ -15,6 +15,7 @@ struct Envelopes {
     private var waiting: [Requester: Envelope] = [:]
     private var last: UInt64 = 0
 
+    /// Requests that are not answered yet.
     var count: Int { waiting.count }
 
     /// Keeps the routing id and the frames up to the payload.

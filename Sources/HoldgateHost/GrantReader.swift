@@ -53,7 +53,7 @@ package final class GrantReader {
         var delivery = Outgoing()
         do throws(WireError) {
             if grant.takesAll {
-                for slice in slices where slice.stamp.kept { delivery.take(slice, opening: grant.opening) }
+                for slice in slices where slice.hasLines { delivery.take(slice, opening: grant.opening) }
             } else {
                 try select(slices, grant, into: &delivery)
             }
@@ -69,7 +69,7 @@ package final class GrantReader {
         _ slices: [BlockSlice], _ grant: Grant, into delivery: inout Outgoing
     ) throws(WireError) {
         let filter = try filter(of: grant)
-        for slice in slices where slice.stamp.kept {
+        for slice in slices where slice.hasLines {
             try scan(slice, into: lines)
             for index in lines.lines.indices where lines.matches(filter, at: index) {
                 let line = lines.lines[index]
@@ -108,19 +108,58 @@ package final class GrantReader {
         guard let last = slices.last else {
             throw WireError(.internalError, "events \(range.first) to \(range.last) are not there")
         }
-        for slice in slices where slice.stamp.kept {
+        for slice in slices where slice.hasLines {
             try scan(slice, into: lines)
             try visit(lines, slice.stamp)
         }
         return (last.stamp.range.last, buffer.count)
     }
 
-    /// A rejected event, as it is buried; nil where nothing of it was kept.
-    package func letter(_ reject: Reject, of collector: String, wallMs: Int64) throws -> DeadLetter? {
-        let slices = try reader.read(from: reject.seq, through: reject.seq, budgetBytes: 1, into: buffer)
-        guard let slice = slices.first, slice.stamp.kept else { return nil }
-        let event = buffer.withBytes { String(decoding: $0[slice.bytes.dropLast()], as: UTF8.self) }
-        return DeadLetter(
-            seq: reject.seq, collector: collector, reason: reject.reason, wallMs: wallMs, event: event)
+    /// Rejected events, in the order of their seqs, as they are buried. One that the journal has forgotten is
+    /// left out: of a passing collector's events it keeps none.
+    package func letters(
+        _ rejects: [Reject], of collector: String, wallMs: Int64
+    ) throws(LogReadError) -> [DeadLetter] {
+        var letters: [DeadLetter] = []
+        var rest = rejects[...]
+        while let first = rest.first, let last = rest.last {
+            let slices: [BlockSlice]
+            do throws(LogReadError) {
+                // One block at a time, and all of its rejects.
+                slices = try reader.read(from: first.seq, through: last.seq, budgetBytes: 1, into: buffer)
+            } catch {
+                guard case .gone(let available) = error, available > first.seq else { throw error }
+                rest = rest.drop { $0.seq < available }
+                continue
+            }
+            guard let slice = slices.first else { break }
+            let through = slice.stamp.range.last
+            if slice.hasLines {
+                for (reject, event) in events(of: rest.prefix { $0.seq <= through }, in: slice) {
+                    letters.append(
+                        DeadLetter(
+                            seq: reject.seq, collector: collector, reason: reject.reason, wallMs: wallMs,
+                            event: event))
+                }
+            }
+            rest = rest.drop { $0.seq <= through }
+        }
+        return letters
+    }
+
+    private func events(of rejects: ArraySlice<Reject>, in slice: BlockSlice) -> [(Reject, String)] {
+        var events: [(Reject, String)] = []
+        var index = 0
+        var start = slice.bytes.lowerBound
+        for reject in rejects where reject.seq >= slice.stamp.range.first {
+            let wanted = Int(reject.seq.raw - slice.stamp.range.first.raw)
+            while index < wanted {
+                start += slice.lineLength(index, in: buffer) + 1
+                index += 1
+            }
+            let line = start..<(start + slice.lineLength(index, in: buffer))
+            events.append((reject, buffer.withBytes { String(decoding: $0[line], as: UTF8.self) }))
+        }
+        return events
     }
 }

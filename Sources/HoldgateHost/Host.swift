@@ -201,16 +201,20 @@ extension StartError {
 struct Running: ~Copyable, Sendable {
     private var reactor: Reactor?
     /// Locked until everything else has ended.
-    private let directory: StateDirectory
+    private var directory: StateDirectory
 
     init(reactor: Reactor, directory: consuming StateDirectory) {
         self.reactor = reactor
         self.directory = directory
     }
 
+    /// With the reactor's own time for stopping and what sockets linger, less than the five seconds of a host.
+    private static let journalTimeoutMs = 500
+
     mutating func run() -> HostExit {
         let exit = reactor?.run() ?? .stopped
-        reactor?.journal.stop()
+        let hasEnded = reactor?.journal.stop(timeoutMs: Self.journalTimeoutMs) ?? true
+        if !hasEnded { directory.keepLocked() }
         reactor?.supervisor?.end()
         // Closes the sockets; what was answered still goes out.
         reactor = nil

@@ -43,6 +43,9 @@ final class JournalClient {
     /// Finishes what waits.
     func stop() { thread.stop() }
 
+    /// Finishes what waits; false if the disk hangs for longer.
+    func stop(timeoutMs: Int) -> Bool { thread.stop(timeoutMs: timeoutMs) }
+
     /// Segments up to here may be used again.
     func setDoneThrough(_ seq: JournalSeq) { thread.setDoneThrough(seq) }
 
@@ -79,17 +82,19 @@ final class JournalClient {
     }
 
     /// Reads dead letters back; nothing is moved before their block is committed.
-    func beginRequeue(_ seqs: [JournalSeq], _ requester: Requester, id: String?) {
+    ///
+    /// - Parameter maxBytes: what one block may have.
+    func beginRequeue(_ seqs: [JournalSeq], maxBytes: Int, _ requester: Requester, id: String?) {
         let deadLetters = files.deadLetters
         perform { () throws(JournalError) in
             let outcome: RequeueResult.Outcome
             do throws(JournalError) {
-                if let begun = try deadLetters.beginRequeue(seqs) {
+                if let begun = try deadLetters.beginRequeue(seqs, maxBytes: maxBytes) {
                     outcome = .lines(begun.lines, begun.batch)
                 } else {
                     outcome = .refused(
                         WireError(
-                            .invalidArgument, "one of these seqs is no dead letter; `deadLetters` lists them")
+                            .invalidArgument, "none of these seqs is a dead letter; `deadLetters` lists them")
                     )
                 }
             } catch {

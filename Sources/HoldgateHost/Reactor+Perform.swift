@@ -45,6 +45,7 @@ extension Reactor {
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
             stopSupervising()
+            for endpoint in Sockets.Endpoint.allCases where endpoint != .inbox { sockets.watch(endpoint, false) }
         case .log(let level, let message, let fields): log.log(level, message, fields)
         }
     }
@@ -89,6 +90,12 @@ extension Reactor {
             }
             effects.append(.reply(requester, reply))
         case .deadLetters(let after, let limit):
+            guard lookUps < Self.maxLookUps else {
+                var reply = reply
+                reply.error = WireError(.overloaded, "too many look-ups wait for the disk", retryable: true)
+                return effects.append(.reply(requester, reply))
+            }
+            lookUps += 1
             journal.listDeadLetters(after: JournalSeq(after), limit: limit, requester, reply)
         }
     }
@@ -166,19 +173,17 @@ extension Reactor {
     /// Rejected events are copied out of the journal before the ack lets it forget them.
     private func bury(_ rejects: [Reject], of collector: String, _ ticket: Ticket) {
         var letters: [DeadLetter] = []
-        for reject in rejects {
-            do {
-                let letter = try grants.letter(reject, of: collector, wallMs: now.wallMs)
-                if let letter { letters.append(letter) }
-            } catch {
-                fail("a rejected event could not be read", "\(error)")
-            }
+        do {
+            letters = try grants.letters(rejects, of: collector, wallMs: now.wallMs)
+        } catch {
+            fail("a rejected event could not be read", "\(error)")
         }
         journal.bury(letters, ticket: ticket.raw)
     }
 
     private func requeue(_ seqs: [UInt64], _ requester: Requester, id: String?) {
-        journal.beginRequeue(seqs.map { JournalSeq($0) }, requester, id: id)
+        let maxBytes = configuration.wireLimits.maxMessageBytes
+        journal.beginRequeue(seqs.map { JournalSeq($0) }, maxBytes: maxBytes, requester, id: id)
     }
 
     func take(_ completion: JournalCompletion, now: Now) {

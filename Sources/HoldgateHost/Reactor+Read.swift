@@ -8,10 +8,12 @@ import ZeroMQ
 
 // Frames in, values to the engine. Whatever a peer sends ends in a reply or in nothing, never in a trap.
 extension Reactor {
+    /// Looks for itself, whatever the last wait found: it is called twice a turn.
     func readControl() throws(ZeroMQError) {
-        guard sockets.isReadable(.control) else { return }
-        for _ in 0..<Self.controlMessagesPerTurn {
+        var bytes = 0
+        for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.control) else { return }
+            bytes += message.byteCount
             readRequest()
             perform()
         }
@@ -142,8 +144,10 @@ extension Reactor {
 
     /// False: there may be more.
     private func readPluginMessages() throws(ZeroMQError) -> Bool {
-        for _ in 0..<Self.pluginMessagesPerTurn {
+        var bytes = 0
+        for _ in 0..<Self.pluginMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.plugin) else { return true }
+            bytes += message.byteCount
             readPluginMessage()
             perform()
         }

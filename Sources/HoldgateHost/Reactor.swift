@@ -69,6 +69,8 @@ final class Reactor: @unchecked Sendable {
     private var eraseAtMs: Int64
     /// When collectors whose queue was full are tried again: not at each turn, which would never sleep.
     private var retryBlockedAtMs: Int64 = 0
+    /// Look-ups that the journal's thread has not answered.
+    var lookUps = 0
     /// More than one turn's worth was waiting somewhere.
     var isBusy = false
 
@@ -79,7 +81,11 @@ final class Reactor: @unchecked Sendable {
     static let pluginMessagesPerTurn = 256
     /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
     static let maxHeldBytes = 64 << 20
-    static let stopTimeoutMs: Int64 = 4000
+    /// Requests without an answer beyond which `ingest` is not read either.
+    static let maxUnanswered = 65_536
+    static let maxLookUps = 1024
+    /// For the disk to do what was read. Closing takes its own time; all together stays below five seconds.
+    static let stopTimeoutMs: Int64 = 3000
     static let retryBlockedMs: Int64 = 20
     static let eraseIntervalMs: Int64 = 60_000
 
@@ -126,8 +132,9 @@ final class Reactor: @unchecked Sendable {
     /// then what may be handed over. Control is looked at between the two large pieces, so that a command waits for
     /// one of them at most.
     private func turn() throws(ZeroMQError) {
-        let reads = stopping == nil && blocks.heldBytes < Self.maxHeldBytes
-        sockets.watchIngest(reads)
+        let reads =
+            stopping == nil && blocks.heldBytes < Self.maxHeldBytes && envelopes.count < Self.maxUnanswered
+        sockets.watch(.ingest, reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
         takeNotes()
@@ -155,10 +162,12 @@ final class Reactor: @unchecked Sendable {
     }
 
     private var timeoutMs: Int {
+        // What comes in wakes nobody any more, and nothing is due: the disk alone is waited for.
+        if stopping != nil { return 50 }
         if isBusy { return 0 }
         var due = min(engine.nextTickMs, probes.dueMs ?? .max)
         if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
-        return Int(max(0, min(due - Clock.monotonicMs(), stopping == nil ? 1000 : 50)))
+        return Int(max(0, min(due - Clock.monotonicMs(), 1000)))
     }
 
     private func takeNotes() {
@@ -169,10 +178,15 @@ final class Reactor: @unchecked Sendable {
         for note in notes {
             switch note {
             case .journal(let completion): take(completion, now: time)
-            case .answer(let requester, let reply): effects.append(.reply(requester, reply))
+            case .answer(let requester, let reply):
+                lookUps -= 1
+                effects.append(.reply(requester, reply))
             case .requeue(let result): takeRequeue(result, now: time)
             case .supervision(let note): take(note)
-            case .stop: engine.stop(restart: false, into: &effects)
+            case .stop:
+                engine.stop(restart: false, into: &effects)
+                // Whoever ends the process means it, even while it is about to begin anew.
+                stopping?.restart = false
             }
             perform()
         }
@@ -198,7 +212,15 @@ final class Reactor: @unchecked Sendable {
     /// Ends the loop once everything that was read is on disk and answered, or the time for it is over.
     private func finishStopping() {
         guard let stopping, exit == nil else { return }
-        guard engine.isIdle || stopping.deadlineMs <= Clock.monotonicMs() else { return }
+        if !engine.isIdle || envelopes.count > 0 {
+            guard stopping.deadlineMs <= Clock.monotonicMs() else { return }
+            let error = WireError(
+                .shuttingDown,
+                "the host stops before the disk has answered, and whether it was written is unknown: send the "
+                    + "same batch or key to the next one", retryable: true)
+            engine.abandon(error, into: &effects)
+            perform()
+        }
         exit = stopping.restart ? .restart : .stopped
     }
 }

@@ -6,7 +6,7 @@ import ZeroMQ
 
 /// The four endpoints and what the loop sleeps on.
 struct Sockets: ~Copyable {
-    enum Endpoint: Int {
+    enum Endpoint: Int, CaseIterable {
         case control = 0
         case ingest
         case plugin
@@ -24,9 +24,10 @@ struct Sockets: ~Copyable {
         var plugin: [String]
     }
 
-    private let context: Context
+    /// That of `plugin` and `stream` alone: where it ends, nothing of them is left.
+    private var peers: Context
+    private let ioThreads: Int
     private let limits: WireLimits
-    private let heartbeatMs: Int
     private let windowMessages: Int
     var control: Socket
     var ingest: Socket
@@ -43,15 +44,16 @@ struct Sockets: ~Copyable {
         _ configuration: Configuration, in context: Context, inbox fileDescriptor: Int32
     ) throws(ZeroMQError) -> Sockets {
         let limits = configuration.wireLimits
-        let heartbeatMs = Int(configuration.engine.heartbeatMs)
         let windowMessages = configuration.engine.maxWindowMessages
-        let control = try router(context, limits, heartbeatMs)
+        let control = try router(context, limits)
         try control.set(.routerHandover(true))
-        let ingest = try router(context, limits, heartbeatMs)
+        let ingest = try router(context, limits)
         try ingest.set(.routerHandover(true))
-        let plugin = try pluginSocket(context, limits, heartbeatMs, windowMessages)
+        try ingest.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
+        let peers = try Context(ioThreads: configuration.ioThreads)
+        let plugin = try pluginSocket(peers, limits, windowMessages)
         let monitor = try plugin.monitor(.disconnected)
-        let stream = try streamSocket(context, heartbeatMs)
+        let stream = try streamSocket(peers)
         let bound = Bound(
             control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
             ingest: try bind(ingest, configuration.ingest), plugin: try bind(plugin, configuration.plugin))
@@ -63,22 +65,22 @@ struct Sockets: ~Copyable {
         polls.add(fileDescriptor: fileDescriptor)
         polls.add(socket: monitor.socket)
         return Sockets(
-            context: context, limits: limits, heartbeatMs: heartbeatMs, windowMessages: windowMessages,
-            control: control, ingest: ingest, plugin: plugin, stream: stream, monitor: monitor,
-            polls: polls, bound: bound)
+            peers: peers, ioThreads: configuration.ioThreads, limits: limits,
+            windowMessages: windowMessages, control: control, ingest: ingest, plugin: plugin, stream: stream,
+            monitor: monitor, polls: polls, bound: bound)
     }
 
     private init(
-        context: Context, limits: WireLimits, heartbeatMs: Int, windowMessages: Int,
-        control: consuming Socket,
-        ingest: consuming Socket, plugin: consuming Socket, stream: consuming Socket,
+        peers: Context, ioThreads: Int, limits: WireLimits, windowMessages: Int,
+        control: consuming Socket, ingest: consuming Socket, plugin: consuming Socket,
+        stream: consuming Socket,
         monitor: consuming SocketMonitor,
         polls: consuming PollSet,
         bound: Bound
     ) {
-        self.context = context
+        self.peers = peers
+        self.ioThreads = ioThreads
         self.limits = limits
-        self.heartbeatMs = heartbeatMs
         self.windowMessages = windowMessages
         self.control = control
         self.ingest = ingest
@@ -103,25 +105,34 @@ struct Sockets: ~Copyable {
     }
 
     private static func router(
-        _ context: Context, _ limits: WireLimits, _ heartbeatMs: Int
+        _ context: Context, _ limits: WireLimits
     ) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.router, in: context)
         try socket.set(.linger(ms: 1000))
         try socket.set(.maxMessageBytes(limits.maxMessageBytes))
-        try setHeartbeats(socket, heartbeatMs)
+        try setLiveness(socket)
         return socket
     }
 
-    private static func setHeartbeats(_ socket: borrowing Socket, _ heartbeatMs: Int) throws(ZeroMQError) {
-        try socket.set(.heartbeatInterval(ms: heartbeatMs))
-        try socket.set(.heartbeatTimeout(ms: 3 * heartbeatMs))
+    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
+    private static let unreadBytes = 64 << 20
+    /// What comes in on `stream` are subscriptions.
+    private static let maxSubscriptionBytes = 64 << 10
+
+    /// The kernel finds dead peers. Not ZMTP's heartbeats: libzmq 4.3 aborts the process when one is due on a
+    /// connection that broke while it was not being read from, because too much of it was unread.
+    private static func setLiveness(_ socket: borrowing Socket) throws(ZeroMQError) {
+        try socket.set(.tcpKeepAlive(true))
+        try socket.set(.tcpKeepAliveIdle(seconds: 5))
+        try socket.set(.tcpKeepAliveInterval(seconds: 1))
+        try socket.set(.tcpKeepAliveCount(5))
         try socket.set(.handshakeInterval(ms: 5000))
     }
 
     private static func pluginSocket(
-        _ context: Context, _ limits: WireLimits, _ heartbeatMs: Int, _ windowMessages: Int
+        _ context: Context, _ limits: WireLimits, _ windowMessages: Int
     ) throws(ZeroMQError) -> Socket {
-        let socket = try router(context, limits, heartbeatMs)
+        let socket = try router(context, limits)
         try socket.set(.routerMandatory(true))
         // Windows end a delivery before the mark does, and a full restart may tell where each known app is.
         try socket.set(.sendHighWaterMark(2 * windowMessages + AppTable.limit))
@@ -129,12 +140,13 @@ struct Sockets: ~Copyable {
         return socket
     }
 
-    private static func streamSocket(_ context: Context, _ heartbeatMs: Int) throws(ZeroMQError) -> Socket {
+    private static func streamSocket(_ context: Context) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.xpub, in: context)
         try socket.set(.linger(ms: 200))
         try socket.set(.xpubVerbose(true))
+        try socket.set(.maxMessageBytes(maxSubscriptionBytes))
         try socket.set(.sendHighWaterMark(10_000))
-        try setHeartbeats(socket, heartbeatMs)
+        try setLiveness(socket)
         return socket
     }
 
@@ -153,11 +165,15 @@ struct Sockets: ~Copyable {
 
     func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
 
-    mutating func watchIngest(_ on: Bool) {
-        polls.watch(Endpoint.ingest.rawValue, readable: on, writable: false)
+    /// Whether the loop wakes for what comes in there.
+    mutating func watch(_ endpoint: Endpoint, _ on: Bool) {
+        polls.watch(endpoint.rawValue, readable: on, writable: false)
     }
 
     /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
+    ///
+    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on
+    /// its way to one afterwards, and no listener of before takes an address, or the new one's file, away.
     ///
     /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
     mutating func rebind() throws(ZeroMQError) {
@@ -167,9 +183,11 @@ struct Sockets: ~Copyable {
         polls.remove(Endpoint.stream.rawValue)
         polls.remove(Endpoint.monitor.rawValue)
         plugin.stopMonitor()
-        plugin = try Self.pluginSocket(context, limits, heartbeatMs, windowMessages)
-        stream = try Self.streamSocket(context, heartbeatMs)
+        let peers = try Context(ioThreads: ioThreads)
+        plugin = try Self.pluginSocket(peers, limits, windowMessages)
         monitor = try plugin.monitor(.disconnected)
+        stream = try Self.streamSocket(peers)
+        self.peers = peers
         polls.replace(Endpoint.plugin.rawValue, with: plugin)
         polls.replace(Endpoint.monitor.rawValue, with: monitor.socket)
         polls.replace(Endpoint.stream.rawValue, with: stream)
@@ -180,7 +198,7 @@ struct Sockets: ~Copyable {
 
     private static let rebindAttempts = 500
 
-    /// A closed socket's address is in use for some milliseconds.
+    /// A peer that connects to nobody's port may have got that port for its own end.
     private static func bindAgain(
         _ socket: borrowing Socket, _ addresses: [String], _ polls: inout PollSet
     ) throws(ZeroMQError) {

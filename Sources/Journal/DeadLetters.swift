@@ -139,18 +139,27 @@ public final class DeadLetters: @unchecked Sendable {
     /// Notes, synced, that these letters' events are about to be committed; nil when none of them is a
     /// letter.
     ///
+    /// They become one block: of more than `maxBytes` of lines the first ones are taken, always one.
+    ///
     /// The caller commits the lines under the batch and then calls `settle`, or `abandon` when the commit was
     /// certainly refused. Until then no other requeue begins.
-    public func beginRequeue(_ seqs: [JournalSeq]) throws(JournalError) -> DeadLetterRequeue? {
+    public func beginRequeue(
+        _ seqs: [JournalSeq], maxBytes: Int = .max
+    ) throws(JournalError) -> DeadLetterRequeue? {
         precondition(intent == nil, "one requeue at a time")
         let asked = Set(seqs)
         var found: [JournalSeq: DeadLetterPlaces.Row] = [:]
         for row in places.rows where asked.contains(row.key.seq) { found[row.key.seq] = row }
         guard !found.isEmpty else { return nil }
-        let ordered = found.keys.sorted()
+        var ordered: [JournalSeq] = []
         var lines: [String] = []
-        for seq in ordered {
-            if let row = found[seq] { lines.append(try read(row).event) }
+        var byteCount = 0
+        for (seq, row) in found.sorted(by: { $0.key < $1.key }) {
+            let event = try read(row).event
+            byteCount += event.utf8.count + 1
+            if byteCount > maxBytes, !lines.isEmpty { break }
+            ordered.append(seq)
+            lines.append(event)
         }
         let batch = lastBatch + 1
         _ = try prepare()

@@ -8,6 +8,8 @@ public final class JournalThread: Sendable {
     private let queue: BlockingQueue<JournalQueue.Item>
     private let handle: Locked<ThreadHandle?>
     private let doneThrough: Locked<JournalSeq>
+    /// Readable once the thread has nothing more to do.
+    private let ended: EventFD
 
     /// Starts it.
     ///
@@ -21,8 +23,13 @@ public final class JournalThread: Sendable {
         let queue = BlockingQueue<JournalQueue.Item>(limit: queueLimit)
         self.queue = queue
         doneThrough = worker.doneThrough
+        let ended = try EventFD()
+        self.ended = ended
         handle = Locked(
-            try Thread.spawn(name: "journal") { Self.run(worker, queue, deliver) })
+            try Thread.spawn(name: "journal") {
+                Self.run(worker, queue, deliver)
+                ended.signal()
+            })
     }
 
     /// Starts it with completions going to an inbox.
@@ -41,6 +48,18 @@ public final class JournalThread: Sendable {
     public func setDoneThrough(_ seq: JournalSeq) { doneThrough.withLock { $0 = seq } }
 
     /// Finishes what waits, and ends the thread. Nothing may be submitted afterwards.
+    ///
+    /// - Returns: false if it was still at work after `timeoutMs`: the disk hangs, and the thread is left to
+    ///   itself. What it writes until the process ends is still good; the state must stay locked for as long.
+    @discardableResult
+    public func stop(timeoutMs: Int) -> Bool {
+        queue.close()
+        guard ended.wait(timeoutMs: timeoutMs) else { return false }
+        stop()
+        return true
+    }
+
+    /// Finishes what waits, however long it takes, and ends the thread. Nothing may be submitted afterwards.
     public func stop() {
         queue.close()
         let handle = handle.withLock { (handle: inout sending ThreadHandle?) -> sending ThreadHandle? in

@@ -9,6 +9,11 @@ public struct BlockSlice: Hashable, Sendable {
     public let bytes: Range<Int>
     /// Where the first line's entry in its block's table lies in the buffer.
     let table: Int
+    /// False where lines are erased, or being erased: nobody durable needs them.
+    public let isWhole: Bool
+
+    /// Whether the events can be read here.
+    public var hasLines: Bool { stamp.kept && isWhole }
 
     /// Bytes of line `index` of the slice, its line feed left out. Only of kept blocks.
     public func lineLength(_ index: Int, in buffer: ReadBuffer) -> Int {

@@ -162,13 +162,16 @@ struct LogWalk {
         guard
             let range = SeqRange(first: max(stamp.range.first, from), through: min(stamp.range.last, through))
         else { preconditionFailure("a block that is not wanted") }
-        guard let table else { return BlockSlice(stamp: stamp.cut(to: range, 0), bytes: 0..<0, table: 0) }
+        guard let table else {
+            return BlockSlice(stamp: stamp.cut(to: range, 0), bytes: 0..<0, table: 0, isWhole: true)
+        }
         let bytes = buffer.bytes
         let inBuffer = LineTable(offset: commit + table.offset, count: table.count)
         let skipped = Int(range.first.raw - stamp.range.first.raw)
         var first = lines
         for index in 0..<skipped { first += inBuffer.length(index, in: bytes) + 1 }
         var at = first
+        var isWhole = true
         for index in skipped..<skipped + Int(range.count) {
             let end = at + inBuffer.length(index, in: bytes) + 1
             if !inBuffer.verifies(index, in: bytes, line: UnsafeRawBufferPointer(rebasing: bytes[at..<end])) {
@@ -177,12 +180,13 @@ struct LogWalk {
                 guard Ledger.isDone(one, through: place.doneThrough, discarded: place.discarded) else {
                     throw .damaged(file: place.name, what: "event \(seq) is not as it was written")
                 }
+                isWhole = false
             }
             at = end
         }
         return BlockSlice(
             stamp: stamp.cut(to: range, at - first), bytes: first..<at,
-            table: inBuffer.offset + skipped * LineTable.entryBytes)
+            table: inBuffer.offset + skipped * LineTable.entryBytes, isWhole: isWhole)
     }
 
     private func damaged() -> JournalError {

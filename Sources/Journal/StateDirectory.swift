@@ -8,7 +8,8 @@ import Wire
 /// that was copied has another. A snapshot of the block device can't be told from the original.
 public struct StateDirectory: ~Copyable, Sendable {
     public let path: String
-    private let lock: Int32
+    /// -1: to be kept until the process ends.
+    private var lock: Int32
 
     public static let lockName = "lock"
     public static let identityName = "identity"
@@ -16,7 +17,10 @@ public struct StateDirectory: ~Copyable, Sendable {
     private static let format = "holdgate-state"
     private static let version: UInt64 = 1
 
-    deinit { close(lock) }
+    deinit { if lock >= 0 { close(lock) } }
+
+    /// It stays locked until the process ends, whatever becomes of this value.
+    public mutating func keepLocked() { lock = -1 }
 
     /// Creates the directory where it is missing (0700, its parents too), locks it, and checks that it is the
     /// one that the host wrote.

@@ -24,6 +24,19 @@ public final class EventFD: Sendable {
         }
     }
 
+    /// Sleeps until it is readable, at most so long; false if it isn't.
+    public func wait(timeoutMs: Int) -> Bool {
+        let deadline = Clock.monotonicMs() + Int64(timeoutMs)
+        var item = pollfd(fd: fileDescriptor, events: Int16(POLLIN), revents: 0)
+        while true {
+            let left = max(0, deadline - Clock.monotonicMs())
+            let result = poll(&item, 1, Int32(clamping: left))
+            if result > 0 { return true }
+            precondition(result == 0 || errno == EINTR, "poll of an eventfd: errno \(errno)")
+            if result == 0, left == 0 { return false }
+        }
+    }
+
     /// Takes all signals so far; true if there were any. Never blocks.
     @discardableResult
     public func drain() -> Bool {

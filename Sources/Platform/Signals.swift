@@ -18,14 +18,6 @@ public enum Signals {
         precondition(status == 0, "pthread_sigmask: \(status)")
     }
 
-    /// Lets these signals through again in this thread: what is executed in place inherits the mask.
-    public static func unblock(_ signals: [Int32] = service) {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for signal in signals { sigaddset(&set, signal) }
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
-    }
-
     /// Sleeps until one of these, which must be blocked, is sent to the process.
     public static func wait(for signals: [Int32] = service) -> Int32 {
         var set = set(of: signals)

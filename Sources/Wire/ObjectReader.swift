@@ -156,6 +156,10 @@ public enum WireBounds {
     public static let defaultPageLimit = 100
     /// `seqs` of one `requeue`.
     public static let requeueCount = 10_000
+    /// `rejects` of one `ack`.
+    public static let rejectCount = 10_000
+    /// A type in a `hello`: the longest that `maxEventTypeBytes` may allow, and a `*`.
+    public static let typeBytes = 1025
     /// Types and services of a `hello`.
     public static let helloNames = 1024
     public static let serviceBytes = 256

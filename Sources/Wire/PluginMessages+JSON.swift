@@ -30,7 +30,14 @@ extension PluginMessage {
     private static func ack(_ object: inout ObjectReader) throws(WireError) -> PluginMessage {
         let through = try object.required(object.uint64("through"), "through")
         var rejects: [Reject] = []
-        for element in try object.array("rejects") {
+        let elements = try object.array("rejects")
+        guard elements.count <= WireBounds.rejectCount else {
+            throw WireError(
+                .tooLarge,
+                "an ack has at most \(WireBounds.rejectCount) rejects, and nothing was taken: acknowledge in several "
+                    + "steps")
+        }
+        for element in elements {
             guard let pair = element.asArray, pair.count == 2, let seq = pair[0].asUInt64, seq > 0,
                 let reason = pair[1].asString, reason.utf8.count <= WireBounds.reasonBytes
             else {
@@ -115,8 +122,9 @@ extension CollectRequest {
     fileprivate init(_ members: [JSONValue.Member]) throws(WireError) {
         self.init()
         var object = ObjectReader(members: members, code: .invalidMessage)
-        let bytes = 0...(WireLimits().maxEventBytes)
-        if let types = try object.names("types", count: 1...WireBounds.helloNames, bytes: bytes) {
+        if let types = try object.names(
+            "types", count: 1...WireBounds.helloNames, bytes: 0...WireBounds.typeBytes)
+        {
             _ = try TypeFilter(types)
             self.types = types
         }

@@ -89,6 +89,24 @@ public struct SocketOption: Hashable, Sendable {
         .init(ZMQ_HEARTBEAT_TTL, "ZMQ_HEARTBEAT_TTL", ms)
     }
 
+    /// The kernel closes a connection whose other end does not answer.
+    public static func tcpKeepAlive(_ on: Bool) -> Self { .init(ZMQ_TCP_KEEPALIVE, "ZMQ_TCP_KEEPALIVE", on) }
+
+    /// How long a connection is without traffic before the kernel asks.
+    public static func tcpKeepAliveIdle(seconds: Int) -> Self {
+        .init(ZMQ_TCP_KEEPALIVE_IDLE, "ZMQ_TCP_KEEPALIVE_IDLE", seconds)
+    }
+
+    /// How often it asks again.
+    public static func tcpKeepAliveInterval(seconds: Int) -> Self {
+        .init(ZMQ_TCP_KEEPALIVE_INTVL, "ZMQ_TCP_KEEPALIVE_INTVL", seconds)
+    }
+
+    /// How often it asks in vain before it closes.
+    public static func tcpKeepAliveCount(_ count: Int) -> Self {
+        .init(ZMQ_TCP_KEEPALIVE_CNT, "ZMQ_TCP_KEEPALIVE_CNT", count)
+    }
+
     /// A connection whose handshake takes longer is closed; 0: no limit.
     public static func handshakeInterval(ms: Int) -> Self {
         .init(ZMQ_HANDSHAKE_IVL, "ZMQ_HANDSHAKE_IVL", ms)

@@ -9,6 +9,7 @@ enum ServeCommand {
     static func run(_ arguments: [String]) -> Int32 {
         Signals.ignorePipe()
         Signals.block()
+        OpenFiles.raiseLimit()
         let configuration: Configuration
         do {
             let parsed = try Configuration.parse(arguments: arguments, environment: environment)
@@ -55,14 +56,22 @@ enum ServeCommand {
             pollfd(fd: signals.fileDescriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: host.ended.fileDescriptor, events: Int16(POLLIN), revents: 0),
         ]
+        var isAskedToStop = false
         while true {
             guard poll(&polls, 2, -1) >= 0 || errno == EINTR else { break }
             if polls[1].revents != 0 { break }
             while let signal = signals.next() {
-                if signal == SIGHUP { host.reloadPlugins() } else { host.requestStop() }
+                guard signal != SIGHUP else {
+                    host.reloadPlugins()
+                    continue
+                }
+                isAskedToStop = true
+                host.requestStop()
             }
         }
-        return host.wait()
+        let exit = host.wait()
+        // It came when the launch had ended already: whoever ends the process means it.
+        return exit == .restart && isAskedToStop ? .stopped : exit
     }
 
     /// One line on stdout when everything is bound.
@@ -89,7 +98,7 @@ enum ServeCommand {
     private static func restart() -> Int32 {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
-        Signals.unblock()
+        // Signals stay blocked: one that came meanwhile waits for the next launch, which stops by it.
         execv("/proc/self/exe", &arguments)
         complain("the next launch could not be begun: exec failed with error \(errno)")
         return 1

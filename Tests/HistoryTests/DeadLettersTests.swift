@@ -166,6 +166,21 @@ import Wire
         #expect(try letters.beginRequeue([JournalSeq(9)])?.batch.batch == 2)
     }
 
+    @Test func aRequeueTakesNoMoreThanABlockMayHaveAndAlwaysOne() throws {
+        let letters = try Self.open(MemoryStorage())
+        try letters.append((1...4).map { Self.letter($0) })
+        let seqs = (1...4).map { JournalSeq($0) }
+        let lineBytes = Self.letter(1).event.utf8.count + 1
+        var taken: [Int] = []
+        for maxBytes in [2 * lineBytes, lineBytes - 1, lineBytes] {
+            let begun = try #require(try letters.beginRequeue(seqs, maxBytes: maxBytes))
+            taken.append(begun.lines.count)
+            try letters.settle(begun.batch)
+        }
+        #expect(taken == [2, 1, 1])
+        #expect(letters.count == 0)
+    }
+
     @Test func anAbandonedBatchsNumberIsUsedAgain() throws {
         let storage = MemoryStorage()
         let letters = try Self.open(storage)

@@ -62,6 +62,18 @@ import Testing
         #expect(try readAll(harness.log, from: 41) == expected)
     }
 
+    @Test func aReaderIsToldWhichLinesAreErased() throws {
+        var harness = try LogHarness()
+        for arrival in 1...3 { try harness.commitBlock(2, arrivalMs: Int64(arrival)) }
+        try harness.commit([harness.block(2, kept: false)])
+        while try harness.log.erase(through: JournalSeq(4), arrivedBeforeMs: 1_000) {}
+        let slices = try harness.log.reader().read(
+            from: JournalSeq(2), through: JournalSeq(8), budgetBytes: 4096, into: ReadBuffer())
+        #expect(slices.map(\.stamp.range.first.raw) == [2, 3, 5, 7])
+        #expect(slices.map(\.isWhole) == [false, false, true, true])
+        #expect(slices.map(\.hasLines) == [false, false, true, false])
+    }
+
     @Test func eraseTakesWhatEarlierLivesOfAFileLeft() throws {
         var harness = try LogHarness(segmentBytes: 2048)
         for arrival in 1...60 { try harness.commitBlock(2, lineBytes: 40, arrivalMs: Int64(arrival)) }

@@ -216,4 +216,19 @@ private struct WorkerHarness {
         #expect(tickets.last == 200 && tickets == tickets.sorted())
         #expect(harness.log.log.ledger.lastSeq == JournalSeq(600))
     }
+
+    @Test func aThreadWhoseDiskHangsIsLeftToItself() throws {
+        let harness = try WorkerHarness()
+        let isHanging = Locked(true)
+        let goOn = Condition()
+        let thread = try JournalThread(worker: harness.worker) { _ in }
+        thread.submit(
+            .perform { () throws(JournalError) in
+                isHanging.withLock(waitingOn: goOn) { $0 ? nil : () }
+            }, ticket: 1)
+        #expect(!thread.stop(timeoutMs: 1))
+        isHanging.withLock { $0 = false }
+        goOn.broadcast()
+        #expect(thread.stop(timeoutMs: 60_000))
+    }
 }

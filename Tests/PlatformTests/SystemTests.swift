@@ -66,4 +66,11 @@ import Testing
         try #require(made)
         return template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
     }
+
+    @Test func theLimitOfOpenFilesIsRaisedToWhatTheSystemAllows() {
+        OpenFiles.raiseLimit()
+        var limit = rlimit()
+        #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        #expect(limit.rlim_cur == limit.rlim_max)
+    }
 }

@@ -267,13 +267,10 @@ final class SimulatedHost {
         case .configuration(let object): submit(files.replaceConfiguration(with: object), ticket)
         case .deadLetters(let collector, let rejects):
             var letters: [DeadLetter] = []
-            for reject in rejects {
-                do {
-                    let letter = try grants.letter(reject, of: collector, wallMs: now.wallMs)
-                    if let letter { letters.append(letter) }
-                } catch {
-                    fail("burial of \(reject.seq): \(error)")
-                }
+            do {
+                letters = try grants.letters(rejects, of: collector, wallMs: now.wallMs)
+            } catch {
+                fail("burial of \(rejects.count) rejected events: \(error)")
             }
             submit(files.bury(letters), ticket)
         case .resumeBlocks: submit(.resume, ticket)

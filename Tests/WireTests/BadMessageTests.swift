@@ -24,6 +24,25 @@ import Testing
         }
     }
 
+    @Test func aPluginMessageThatWouldCostTooMuch() {
+        let rejects = Array(repeating: #"[1,"r"]"#, count: WireBounds.rejectCount + 1).joined(separator: ",")
+        let longest = String(repeating: "t", count: WireBounds.typeBytes)
+        func code(_ text: String) -> ErrorCode? {
+            do {
+                _ = try Codecs.plugin.value(text)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(code(#"{"type":"ack","through":5,"rejects":[\#(rejects)]}"#) == .tooLarge)
+        #expect(code(#"{"type":"ack","through":5,"rejects":[\#(rejects.dropFirst(8))]}"#) == nil)
+        for (type, expected) in [(longest, nil), (longest + "t", ErrorCode.invalidMessage)] {
+            let hello = #"{"type":"hello","name":"a","version":"1","collect":{"types":["\#(type)"]}}"#
+            #expect(code(hello) == expected)
+        }
+    }
+
     @Test func aRequestThatIsNoMessage() {
         for text in ["", "{", "[]", "1", "null", #"{"command":"ping"} x"#] {
             expect(text, .invalidMessage, "")
