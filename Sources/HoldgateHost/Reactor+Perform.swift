@@ -45,7 +45,9 @@ extension Reactor {
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
             stopSupervising()
-            for endpoint in Sockets.Endpoint.allCases where endpoint != .inbox { sockets.watch(endpoint, false) }
+            for endpoint in Sockets.Endpoint.allCases where endpoint != .inbox {
+                sockets.watch(endpoint, false)
+            }
         case .log(let level, let message, let fields): log.log(level, message, fields)
         }
     }
