@@ -375,8 +375,10 @@ class Collector:
 
     def receive(self):
         """The next message but heartbeats and states: its first frame as a value, events as Delivery."""
+        deadline = time.monotonic() + PATIENCE
         while True:
-            first, *frames = receive(self.socket)
+            # Heartbeats come for ever: they don't begin the wait anew.
+            first, *frames = receive(self.socket, max(0.0, deadline - time.monotonic()))
             message = json.loads(first)
             if message["type"] == "deliver":
                 message["delivery"] = Delivery(message, frames)
