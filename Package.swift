@@ -135,6 +135,8 @@ let package = Package(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(
+            name: "EmbeddingTests", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
+        .testTarget(
             name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),

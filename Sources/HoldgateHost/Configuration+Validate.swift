@@ -2,12 +2,10 @@ import Wire
 
 extension Configuration {
     /// Throws unless every value is within its bounds, and they go together.
-    ///
-    /// - Parameter embedded: whether addresses within the process, `inproc://…`, can be reached by anybody.
-    public func validate(embedded: Bool = false) throws(ConfigurationError) {
+    public func validate() throws(ConfigurationError) {
         for key in Self.keys {
             let value = key.get(self)
-            guard key.kind.read(value, embedded: embedded) != nil else {
+            guard key.kind.read(value) != nil else {
                 throw .wrongValue(key.name, value, allowed: key.kind.allowed, source(of: key.name))
             }
         }

@@ -8,9 +8,9 @@ import Wire
 ///
 /// ```swift
 /// var configuration = Configuration(stateDir: "/var/lib/app/holdgate")
-/// configuration.control = ["inproc://control"]
+/// configuration.control = ["ipc:///run/app/control"]
 /// configuration.engine.heartbeatMs = 500
-/// try configuration.validate(embedded: true)
+/// try configuration.validate()
 /// ```
 public struct Configuration: Hashable, Sendable {
     /// Where the four endpoints are bound, as libzmq writes addresses; port 0 takes a free one.

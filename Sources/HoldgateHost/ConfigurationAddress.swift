@@ -4,7 +4,7 @@ extension Configuration {
         /// What fits the system's address of a local socket.
         static let maxPathBytes = 107
 
-        static func isValid(_ address: String, embedded: Bool) -> Bool {
+        static func isValid(_ address: String) -> Bool {
             guard address.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ",") }) else {
                 return false
             }
@@ -12,7 +12,6 @@ extension Configuration {
             if let rest = rest(of: address, after: "ipc://") {
                 return (1...maxPathBytes).contains(rest.utf8.count)
             }
-            if embedded, let rest = rest(of: address, after: "inproc://") { return !rest.isEmpty }
             return false
         }
 

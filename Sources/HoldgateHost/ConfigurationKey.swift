@@ -59,7 +59,7 @@ extension Configuration {
         }
 
         /// `value` as this kind has it; nil if it isn't allowed.
-        func read(_ value: JSONValue, embedded: Bool = false) -> JSONValue? {
+        func read(_ value: JSONValue) -> JSONValue? {
             switch self {
             case .number(let range, let step):
                 guard let number = value.asInt64, range.contains(number), number % step == 0 else {
@@ -71,7 +71,7 @@ extension Configuration {
                 return value
             case .addresses:
                 guard let addresses = Self.strings(value), (1...Self.maxAddresses).contains(addresses.count),
-                    addresses.allSatisfy({ Address.isValid($0, embedded: embedded) })
+                    addresses.allSatisfy({ Address.isValid($0) })
                 else { return nil }
                 return value
             case .names(let limit):

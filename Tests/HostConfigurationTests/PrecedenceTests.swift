@@ -104,10 +104,9 @@ import Testing
         #expect(try parse(file: "{collectors: ['a', 'b']}").engine.collectors == ["a", "b"])
     }
 
-    @Test func addressesWithinTheProcessAreForEmbeddedHosts() throws {
+    @Test func addressesWithinTheProcessReachNobody() throws {
         var embedded = Configuration(stateDir: "/s")
         embedded.control = ["inproc://control"]
-        try embedded.validate(embedded: true)
         let error = #expect(throws: ConfigurationError.self) { try embedded.validate() }
         #expect(
             error?.description == "control is [\"inproc://control\"]; allowed: 1 to 16 addresses, "
@@ -117,7 +116,7 @@ import Testing
     @Test func aProgramsOwnValuesAreCheckedToo() {
         var embedded = Configuration(stateDir: "/s")
         embedded.engine.queueLimitBytes = .max
-        let error = #expect(throws: ConfigurationError.self) { try embedded.validate(embedded: true) }
+        let error = #expect(throws: ConfigurationError.self) { try embedded.validate() }
         #expect(
             error?.description == "queueLimitBytes is 9223372036854775807; "
                 + "allowed: a whole number from 1024 to 1125899906842624")

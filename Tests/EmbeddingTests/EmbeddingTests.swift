@@ -1,0 +1,87 @@
+import class Foundation.FileManager
+import func Foundation.NSTemporaryDirectory
+import struct Foundation.UUID
+import HoldgateClient
+import HoldgateHost
+import Testing
+
+/// A state directory of its own, and a host on free ports.
+private final class Place {
+    let path = NSTemporaryDirectory() + "holdgate-embedding-" + UUID().uuidString
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var configuration: Configuration {
+        var configuration = Configuration(stateDir: path)
+        configuration.control = ["tcp://127.0.0.1:0"]
+        configuration.stream = ["tcp://127.0.0.1:0"]
+        configuration.ingest = ["tcp://127.0.0.1:0"]
+        configuration.plugin = ["tcp://127.0.0.1:0"]
+        configuration.logLevel = .error
+        return configuration
+    }
+}
+
+private func client(of host: Host) -> Holdgate {
+    Holdgate(endpoint: host.endpoints.control[0], timeout: .seconds(30), source: "test")
+}
+
+private func stop(_ host: Host) {
+    host.requestStop()
+    #expect(host.wait() == .stopped)
+}
+
+@Suite struct EmbeddingTests {
+    @Test func aFirstLaunchBeginsAsAskedFor() async throws {
+        let (one, other) = (Place(), Place())
+        let operating = try Host.initialize(one.configuration)
+        let holding = try Host.initializeWithHoldingOperations(other.configuration)
+        #expect(try await client(of: operating).state().status.state == .operating)
+        #expect(try await client(of: holding).state().status.state == .onHold)
+        stop(operating)
+        stop(holding)
+    }
+
+    @Test func oneThatWasHeldComesBackHeld() async throws {
+        let place = Place()
+        let first = try Host.initialize(place.configuration)
+        _ = try await client(of: first).holdOperation(wait: .seconds(30))
+        stop(first)
+        let second = try Host.initialize(place.configuration)
+        #expect(try await client(of: second).state().status.state == .onHold)
+        _ = try await client(of: second).startOperation()
+        stop(second)
+        let third = try Host.initializeWithHoldingOperations(place.configuration)
+        #expect(try await client(of: third).state().status.state == .operating)
+        stop(third)
+    }
+
+    @Test func oneThatWasKilledComesBackKilledUntilANewLaunch() async throws {
+        let place = Place()
+        let first = try Host.initialize(place.configuration)
+        _ = try await client(of: first).kill()
+        stop(first)
+        let second = try Host.initialize(place.configuration)
+        #expect(try await client(of: second).state().status.state == .killed)
+        _ = try await client(of: second).endLaunch(restart: true)
+        #expect(second.wait() == .restart)
+        let third = try Host.initializeWithHoldingOperations(place.configuration)
+        #expect(try await client(of: third).state().status.state == .onHold)
+        stop(third)
+    }
+
+    @Test func aDirectoryHasOneHost() throws {
+        let place = Place()
+        let host = try Host.initialize(place.configuration)
+        #expect(throws: (any Error).self) { try Host.initialize(place.configuration) }
+        stop(host)
+        stop(try Host.initialize(place.configuration))
+    }
+
+    @Test func aWrongValueNamesItself() {
+        var configuration = Place().configuration
+        configuration.control = ["inproc://control"]
+        let error = #expect(throws: ConfigurationError.self) { try Host.initialize(configuration) }
+        #expect(error?.description.hasPrefix("control is") == true)
+    }
+}
