@@ -34,7 +34,6 @@ test: deps lint
 	.build/release/simulate
 	swift build --build-tests
 	swift test --skip-build --quiet
-	.build/release/simulate
 	$(PYTEST) Tests/ProcessTests Tests/ReadmeTests
 
 test-long: export HOLDGATE_TEST_ROUNDS := $(ROUNDS)
