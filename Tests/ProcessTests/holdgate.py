@@ -491,33 +491,42 @@ class Call:
         return bool(self.socket.poll(0))
 
 
-class FileCollector:
-    """The bundled plugin, as a process of its own."""
+class Program:
+    """A plugin's process; its output goes to a file."""
 
-    def __init__(self, host):
-        self.files = host.base / "events"
-        self.files.mkdir(exist_ok=True)
-        self.host = host
-        self.process = None
-        self.start()
+    process = None
 
-    def start(self):
-        command = [str(BIN / "file-collector"), "--plugin", self.host.address("plugin"), "--dir", str(self.files)]
-        with open(self.host.base / "file-collector.log", "ab") as log:
+    def run(self, command, log, **keys):
+        with open(log, "ab") as output:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment(**keys))
 
     def kill9(self):
         self.process.kill()
         self.process.wait(PATIENCE)
 
     def stop(self):
+        """SIGTERM; returns the exit status."""
         self.process.terminate()
         return self.process.wait(PATIENCE)
 
     def close(self):
         if self.process.poll() is None:
             self.kill9()
+
+
+class FileCollector(Program):
+    """The bundled plugin, as a process of its own."""
+
+    def __init__(self, host):
+        self.files = host.base / "events"
+        self.files.mkdir(exist_ok=True)
+        self.host = host
+        self.start()
+
+    def start(self):
+        command = [str(BIN / "file-collector"), "--plugin", self.host.address("plugin"), "--dir", str(self.files)]
+        self.run(command, self.host.base / "file-collector.log")
 
     def lines(self):
         """Every whole line that is in the files, in order."""

@@ -4,14 +4,13 @@ import json
 import os
 import signal
 import socket as tcp
-import subprocess
 import time
 
 import pytest
 import zmq
 
-from holdgate import (BIN, ENDPOINTS, PATIENCE, context, environment, error_code, event, events, receive_json,
-                      run_command, wait_until)
+from holdgate import (BIN, ENDPOINTS, PATIENCE, Program, context, error_code, event, events,
+                      receive_json, run_command, wait_until)
 
 
 def free_port():
@@ -20,7 +19,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class ConsentManager:
+class ConsentManager(Program):
     """The plugin, as a process of its own."""
 
     def __init__(self, host, *flags):
@@ -29,16 +28,13 @@ class ConsentManager:
         self.address = f"tcp://127.0.0.1:{free_port()}"
         self.store = host.base / "consent.sqlite"
         self.log = host.base / "consent-manager.log"
-        self.process = None
         self.start()
 
     def start(self):
         command = [str(BIN / "consent-manager"), "--store", str(self.store), "--bind", self.address,
                    "--control", self.host.address("control"), "--stream", self.host.address("stream"),
                    "--plugin", self.host.address("plugin"), *self.flags]
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())
+        self.run(command, self.log)
 
     def ask_raw(self, *frames):
         with context.socket(zmq.REQ) as socket:
@@ -56,20 +52,11 @@ class ConsentManager:
         assert reply["ok"] and reply["applied"], reply
         return reply
 
-    def kill9(self):
-        self.process.kill()
-        self.process.wait(PATIENCE)
-
-    def stop(self):
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
-
     def ended(self):
         return self.process.wait(PATIENCE)
 
     def close(self):
-        if self.process.poll() is None:
-            self.kill9()
+        super().close()
         assert self.process.returncode >= 0 or self.process.returncode == -signal.SIGKILL, self.log.read_text()
 
 
