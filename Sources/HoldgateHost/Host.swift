@@ -97,9 +97,8 @@ public final class Host: Sendable {
         return Now(monotonicMs: now.monotonicMs, wallMs: now.wallMs)
     }
 
-    /// What the engine decides on coming up (a lease that ran out, a drain with nothing left) is on
-    /// disk before
-    /// anything is bound.
+    /// What the engine decides on coming up (a lease that ran out, a drain with nothing left) is on disk
+    /// before anything is bound.
     private static func settle(
         _ recovered: Engine, _ journal: JournalClient, _ inbox: Inbox<Note>, _ log: Logger
     ) throws -> Engine {
@@ -167,8 +166,7 @@ public final class Host: Sendable {
     public func requestStop() { inbox.post(.stop) }
 
     /// Reads the folder of plugins again: what is new is started, what has changed restarted, what is
-    /// gone stopped. What
-    /// is wrong with it is in the log.
+    /// gone stopped. What is wrong with it is in the log.
     public func reloadPlugins() { supervisor?.order(.reload) }
 
     /// Waits for the end.
