@@ -1,8 +1,9 @@
-"""A callback request's round trip, client to host to provider and back, beside one straight to a REP socket.
+"""A callback request's round trip, client to host to provider and back, beside one straight to a REP socket and one
+through a forwarder in C that looks at nothing it passes on: what any process in between costs.
 
-usage: request.py [ROUNDS] [REQUESTS]     (10 rounds of 2,000 each; the two take turns)
+usage: request.py [ROUNDS] [REQUESTS]     (10 rounds of 2,000 each; the three take turns)
 
-What counts is the ratio within one run. The peers are C (request_peers.c), built here.
+What counts are the ratios within one run. The peers are C (request_peers.c), built here.
 """
 
 import json
@@ -35,10 +36,6 @@ def times(binary, address, count, request):
     return [float(line) for line in out.splitlines()]
 
 
-def quantile(values, share):
-    return sorted(values)[int(len(values) * share)]
-
-
 def main(rounds=10, count=2000):
     with tempfile.TemporaryDirectory() as directory:
         binary = build(pathlib.Path(directory))
@@ -47,24 +44,27 @@ def main(rounds=10, count=2000):
 
         def start(*words):
             peers.append(subprocess.Popen([binary, *words], stdout=subprocess.PIPE, text=True))
-            return peers[-1].stdout.readline().strip()
+            return peers[-1].stdout
 
         try:
-            direct_address = start("rep", "tcp://127.0.0.1:*")
-            assert start("provider", host.address("plugin")) == "ready"
+            straight = start("rep", "tcp://127.0.0.1:*").readline().strip()
+            forwarder = start("forwarder", "tcp://127.0.0.1:*", "tcp://127.0.0.1:*")
+            front, back = forwarder.readline().strip(), forwarder.readline().strip()
+            assert start("echo", back).readline() == "ready\n"
+            assert start("provider", host.address("plugin")).readline() == "ready\n"
             request = {"command": "request", "service": "echo", "arguments": ARGUMENTS}
             print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the beginning")
+            print("medians in µs   host   forwarder   straight   host/straight   forwarder/straight   host/forwarder")
             ratios = []
-            for number in range(rounds):
-                through = times(binary, host.address("control"), count, request)
-                direct = times(binary, direct_address, count, request)
-                ratios.append([quantile(through, share) / quantile(direct, share) for share in (0.5, 0.1)])
-                print(f"round {number + 1:2}: through the host {quantile(through, 0.5):6.1f} µs "
-                      f"(quickest tenth {quantile(through, 0.1):6.1f}), straight {quantile(direct, 0.5):6.1f} µs "
-                      f"({quantile(direct, 0.1):6.1f}), ratio {ratios[-1][0]:.2f} ({ratios[-1][1]:.2f})", flush=True)
-            medians, quick = zip(*ratios)
-            print(f"ratio of medians {statistics.median(medians):.2f} (rounds from {min(medians):.2f} to "
-                  f"{max(medians):.2f}), of the quickest tenths {statistics.median(quick):.2f}")
+            for _ in range(rounds):
+                through, forwarded, direct = (
+                    statistics.median(times(binary, address, count, request))
+                    for address in (host.address("control"), front, straight))
+                ratios.append((through / direct, forwarded / direct, through / forwarded))
+                print(f"{through:20.1f}{forwarded:12.1f}{direct:11.1f}"
+                      + "".join(f"{ratio:{width}.2f}" for ratio, width in zip(ratios[-1], (16, 21, 17))), flush=True)
+            for name, values in zip(("host/straight", "forwarder/straight", "host/forwarder"), zip(*ratios)):
+                print(f"{name}: {statistics.median(values):.2f} (rounds from {min(values):.2f} to {max(values):.2f})")
         finally:
             for peer in peers:
                 peer.kill()

@@ -1,7 +1,10 @@
-// The peers of request.py: an echo over REP, a provider of the service `echo`, and a client that times round trips.
+// The peers of request.py: an echo over REP, a provider of the service `echo`, a client that times round trips, and a
+// forwarder that looks at nothing it passes on, with an echo behind it: what any process between the two costs.
 //
 //   request_peers rep ADDRESS
 //   request_peers provider ADDRESS
+//   request_peers forwarder ADDRESS ADDRESS       the clients', the echo's
+//   request_peers echo ADDRESS
 //   request_peers client ADDRESS COUNT REQUEST     one line a round trip: its microseconds
 //
 // Whoever listens or is welcomed prints `ready`. C, so that what is measured is the bus and the host.
@@ -22,15 +25,24 @@ static int take(void *socket)
 	return count;
 }
 
+static int hasMore(void *socket)
+{
+	int more;
+	size_t size = sizeof more;
+	zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size);
+	return more;
+}
+
 static void ready(void)
 {
 	puts("ready");
 	fflush(stdout);
 }
 
-static void rep(void *context, const char *address)
+/// Binds and prints where.
+static void *listener(void *context, int kind, const char *address)
 {
-	void *socket = zmq_socket(context, ZMQ_REP);
+	void *socket = zmq_socket(context, kind);
 	if (zmq_bind(socket, address) != 0)
 		exit(1);
 	char endpoint[256];
@@ -38,6 +50,43 @@ static void rep(void *context, const char *address)
 	zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
 	puts(endpoint);
 	fflush(stdout);
+	return socket;
+}
+
+/// Passes on whole messages until none waits.
+static void pass(void *from, void *to)
+{
+	int count;
+	while ((count = zmq_recv(from, bytes, sizeof bytes, ZMQ_DONTWAIT)) >= 0)
+		zmq_send(to, bytes, count, hasMore(from) ? ZMQ_SNDMORE : 0);
+}
+
+static void forwarder(void *context, const char *front, const char *back)
+{
+	void *clients = listener(context, ZMQ_ROUTER, front), *echo = listener(context, ZMQ_DEALER, back);
+	zmq_pollitem_t items[] = {{clients, 0, ZMQ_POLLIN, 0}, {echo, 0, ZMQ_POLLIN, 0}};
+	while (zmq_poll(items, 2, -1) >= 0) {
+		if (items[0].revents)
+			pass(clients, echo);
+		if (items[1].revents)
+			pass(echo, clients);
+	}
+}
+
+static void echo(void *context, const char *address)
+{
+	void *socket = zmq_socket(context, ZMQ_DEALER);
+	zmq_connect(socket, address);
+	ready();
+	for (;;) {
+		int count = zmq_recv(socket, bytes, sizeof bytes, 0);
+		zmq_send(socket, bytes, count, hasMore(socket) ? ZMQ_SNDMORE : 0);
+	}
+}
+
+static void rep(void *context, const char *address)
+{
+	void *socket = listener(context, ZMQ_REP, address);
 	for (;;)
 		zmq_send(socket, bytes, take(socket), 0);
 }
@@ -99,6 +148,10 @@ int main(int count, char **words)
 		rep(context, words[2]);
 	else if (count == 3 && !strcmp(words[1], "provider"))
 		provider(context, words[2]);
+	else if (count == 4 && !strcmp(words[1], "forwarder"))
+		forwarder(context, words[2], words[3]);
+	else if (count == 3 && !strcmp(words[1], "echo"))
+		echo(context, words[2]);
 	else if (count == 5 && !strcmp(words[1], "client"))
 		client(context, words[2], atoi(words[3]), words[4]);
 	else

@@ -202,6 +202,7 @@ extension Engine {
         interrupt(.timeout, "the provider did not answer in time", into: &effects) {
             $0.deadlineMs <= now.monotonicMs
         }
+        requests.findNextDeadline()
         let error = WireError(
             .timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
         let waiting = undecided

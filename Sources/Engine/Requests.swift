@@ -21,12 +21,16 @@ struct RequestTable: Hashable, Sendable {
     private(set) var load: [PeerID: Int] = [:]
     private var last: UInt64 = 0
 
+    /// None of them is due earlier. Not put off as requests are answered: it is asked for at each turn, and looking
+    /// through all of them would cost more the more there are.
+    private(set) var nextDeadlineMs: Int64?
+
     var count: Int { routed.count }
-    var nextDeadlineMs: Int64? { routed.values.lazy.map(\.deadlineMs).min() }
 
     mutating func add(_ request: RoutedRequest) -> UInt64 {
         last += 1
         routed[last] = request
+        nextDeadlineMs = min(request.deadlineMs, nextDeadlineMs ?? request.deadlineMs)
         load[request.peer, default: 0] += 1
         return last
     }
@@ -35,8 +39,12 @@ struct RequestTable: Hashable, Sendable {
         guard let request = routed.removeValue(forKey: number) else { return nil }
         let left = (load[request.peer] ?? 1) - 1
         load[request.peer] = left > 0 ? left : nil
+        if routed.isEmpty { nextDeadlineMs = nil }
         return request
     }
+
+    /// Once those that were due are out.
+    mutating func findNextDeadline() { nextDeadlineMs = routed.values.lazy.map(\.deadlineMs).min() }
 
     /// Keeps what the provider said until it is known whether it may be told.
     mutating func keep(_ result: Result<JSONValue, WireError>, for number: UInt64) {

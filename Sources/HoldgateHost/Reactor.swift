@@ -139,13 +139,13 @@ final class Reactor: @unchecked Sendable {
         isBusy = false
         takeNotes()
         if stopping == nil {
-            try readControl()
+            if sockets.isReadable(.control) { try readControl() }
             tick()
             if reads { try readIngest() }
             try readPlugin()
             try probe()
             try readSubscriptions()
-            try readControl()
+            if isBusy || sockets.isReadable(.ingest) { try readControl() }
             try handOver()
             try publishReleased()
         }

@@ -29,6 +29,16 @@ public struct PollSet: ~Copyable {
         var asked: UInt64?
 
         var isStale: Bool { activity.map { asked != $0.calls } ?? false }
+        /// The last call was a receive that found nothing, and nothing else is waited for. It caught up with all that
+        /// had happened, as asking would.
+        var wasFoundEmpty: Bool {
+            activity.map { $0.foundEmpty == $0.calls } ?? false && events == Int16(ZMQ_POLLIN)
+        }
+
+        mutating func settle() {
+            asked = activity?.calls
+            revents = 0
+        }
     }
 
     private var items: [Item] = []
@@ -122,7 +132,9 @@ public struct PollSet: ~Copyable {
     private mutating func look(timeoutMs: Int) throws(ZeroMQError) -> Int {
         let deadlineMs = timeoutMs > 0 ? Self.nowMs + timeoutMs : 0
         var leftMs = timeoutMs
-        for index in items.indices where items[index].isStale { try ask(index) }
+        for index in items.indices where items[index].isStale {
+            if items[index].wasFoundEmpty { items[index].settle() } else { try ask(index) }
+        }
         var isReady = items.contains { $0.socket != nil && $0.revents != 0 }
         while true {
             let result = poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: isReady ? 0 : leftMs))

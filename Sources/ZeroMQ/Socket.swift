@@ -3,6 +3,8 @@ internal import CZeroMQ
 /// Counts the calls on a socket.
 final class Activity {
     fileprivate(set) var calls: UInt64 = 0
+    /// `calls` when a receive found nothing: until the next call, or until libzmq signals, nothing is there.
+    fileprivate(set) var foundEmpty: UInt64?
 }
 
 /// A ZeroMQ socket. Used by the thread that made it; closed when it goes.
@@ -206,7 +208,10 @@ extension Socket {
 
     /// Receives one frame; false if none is there. What `frame` held is let go in either case.
     public borrowing func receive(into frame: inout Frame) throws(ZeroMQError) -> Bool {
-        try sent(uninterrupted { zmq_msg_recv(&frame.message, raw, ZMQ_DONTWAIT) }, "zmq_msg_recv")
+        let isThere = try sent(
+            uninterrupted { zmq_msg_recv(&frame.message, raw, ZMQ_DONTWAIT) }, "zmq_msg_recv")
+        if !isThere { activity.foundEmpty = activity.calls }
+        return isThere
     }
 
     private func flags(_ more: Bool) -> Int32 { more ? ZMQ_DONTWAIT | ZMQ_SNDMORE : ZMQ_DONTWAIT }

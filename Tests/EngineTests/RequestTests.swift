@@ -131,6 +131,25 @@ import Wire
         #expect(outcome(desk, long) == "yes")
     }
 
+    /// The next deadline is not looked for at each answer: it may come too early, and never too late.
+    @Test func aDeadlineIsMetWhateverIsAnsweredBeforeIt() {
+        var desk = Desk()
+        desk.serve("s")
+        let last = desk.call(timeoutMs: 300)
+        _ = desk.call(timeoutMs: 100)
+        let middle = desk.call(timeoutMs: 200)
+        desk.answer(2)
+        desk.pass(199)
+        #expect(desk.replies[middle] == nil && desk.replies[last] == nil)
+        #expect(desk.engine.nextTickMs == 200)
+        desk.pass(1)
+        #expect(outcome(desk, middle) == "timeout operating unknown")
+        #expect(desk.replies[last] == nil && desk.engine.nextTickMs == 300)
+        desk.answer(1)
+        #expect(outcome(desk, last) == "yes")
+        #expect(desk.engine.nextTickMs > 300, "nothing is in flight any more")
+    }
+
     @Test func resultsThatAreDoubleForeignOrUnheardOfAreDropped() {
         var desk = Desk()
         desk.serve("s", as: "a", peer: 1)

@@ -117,6 +117,45 @@ import ZeroMQ
         }
     }
 
+    /// A receive that found nothing says as much as asking would, until something else is called or comes.
+    @Test func whatComesAfterASocketWasFoundEmptyIsSeen() throws {
+        let context = try Context()
+        let server = try Socket(.dealer, in: context)
+        let client = try Socket(.dealer, in: context)
+        try client.connect(server.bind("tcp://127.0.0.1:0"))
+        var polls = PollSet()
+        let index = polls.add(socket: server)
+        var frame = Frame()
+        for number in 0..<20_000 {
+            #expect(try client.send("\(number)") == true)
+            try #require(try polls.wait(timeoutMs: deadlineMs) == 1)
+            while try server.receive(into: &frame) { #expect(String(decoding: frame) == "\(number)") }
+            // What the client does meanwhile comes before the wait, during it or after it.
+            if number % 3 == 0 { #expect(try client.send("more") == true) }
+            if number % 2 == 0 { #expect(try server.send("back") == true) }
+            if number % 3 == 0 {
+                try #require(try polls.wait(timeoutMs: deadlineMs) == 1)
+                #expect(try message(server) == ["more"])
+                #expect(try !server.receive(into: &frame))
+            }
+            #expect(try polls.wait(timeoutMs: 0) == 0 && !polls.isReadable(index))
+            if number % 2 == 0 { #expect(try message(client) == ["back"]) }
+        }
+    }
+
+    @Test func aSocketFoundEmptyMayStillBeWritten() throws {
+        let context = try Context()
+        let socket = try Socket(.pair, in: context)
+        let other = try Socket(.pair, in: context)
+        try other.connect(socket.bind("inproc://empty"))
+        var polls = PollSet()
+        let index = polls.add(socket: socket, readable: true, writable: true)
+        var frame = Frame()
+        #expect(try !socket.receive(into: &frame))
+        #expect(try polls.wait(timeoutMs: deadlineMs) == 1)
+        #expect([polls.isReadable(index), polls.isWritable(index)] == [false, true])
+    }
+
     @Test func aRemovedPlaceIsSilentAndCanBeTakenAgain() throws {
         let context = try Context()
         let event = try EventFD()
