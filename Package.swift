@@ -33,7 +33,8 @@ let package = Package(
         .target(name: "Lifecycle", swiftSettings: strict),
         .target(name: "Ledger", dependencies: ["Lifecycle"], swiftSettings: strict),
         .target(name: "Wire", dependencies: ["Lifecycle", "CSimdJSON"], swiftSettings: strict),
-        .target(name: "Engine", dependencies: ["Lifecycle", "Ledger", "Wire"], swiftSettings: strict),
+        .target(name: "Access", dependencies: ["Wire"], swiftSettings: strict),
+        .target(name: "Engine", dependencies: ["Access", "Lifecycle", "Ledger", "Wire"], swiftSettings: strict),
 
         // Edges: what performs.
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),

@@ -62,6 +62,13 @@ public struct Frame: ~Copyable {
     /// Whether it was received and another frame of the same message follows.
     public var more: Bool { withUnsafePointer(to: message) { zmq_msg_more($0) != 0 } }
 
+    /// The name under which the `Authenticator` let its sender in; nil where nobody was asked. Of received frames.
+    ///
+    /// libzmq 4.3 loses it on a message's first frame: ask a later one. A subscription has it on its only one.
+    public var userID: String? {
+        withUnsafePointer(to: message) { zmq_msg_gets($0, "User-Id").map { String(cString: $0) } }
+    }
+
     /// The pointer is good inside `body` alone.
     public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -13,7 +13,7 @@ final class Activity {
 /// Calls that a signal interrupts are repeated.
 public struct Socket: ~Copyable {
     public enum Kind: Hashable, Sendable {
-        case pair, pub, sub, req, dealer, router, xpub
+        case pair, pub, sub, req, rep, dealer, router, xpub
 
         var number: Int32 {
             switch self {
@@ -21,6 +21,7 @@ public struct Socket: ~Copyable {
             case .pub: ZMQ_PUB
             case .sub: ZMQ_SUB
             case .req: ZMQ_REQ
+            case .rep: ZMQ_REP
             case .dealer: ZMQ_DEALER
             case .router: ZMQ_ROUTER
             case .xpub: ZMQ_XPUB
@@ -81,6 +82,10 @@ public struct Socket: ~Copyable {
 
     public borrowing func set(_ option: SocketOption) throws(ZeroMQError) { try Self.set(option, of: raw) }
 
+    public borrowing func set(_ options: [SocketOption]) throws(ZeroMQError) {
+        for option in options { try set(option) }
+    }
+
     private static func set(_ option: SocketOption, of raw: UnsafeMutableRawPointer) throws(ZeroMQError) {
         guard uninterrupted({ option.apply(to: raw) }) == 0 else {
             throw .last("zmq_setsockopt(\(option.name))")
@@ -94,6 +99,12 @@ public struct Socket: ~Copyable {
     public borrowing func subscribe(to prefix: String) throws(ZeroMQError) {
         try subscribe(to: Array(prefix.utf8))
     }
+
+    /// Gives the sender of the subscription that was read last what begins with `prefix`: of an XPUB with `xpubManual`.
+    public borrowing func grant(_ prefix: [UInt8]) throws(ZeroMQError) { try set(.subscribe(prefix)) }
+
+    /// Takes it from the sender of what was read last.
+    public borrowing func revoke(_ prefix: [UInt8]) throws(ZeroMQError) { try set(.unsubscribe(prefix)) }
 
     public borrowing func unsubscribe(from prefix: [UInt8]) throws(ZeroMQError) {
         try set(.unsubscribe(prefix))

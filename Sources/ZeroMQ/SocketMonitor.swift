@@ -12,6 +12,10 @@ public struct ConnectionEvent: Hashable, Sendable {
         public static let accepted = Kinds(rawValue: ZMQ_EVENT_ACCEPTED)
         /// A connection broke, or was closed by its peer.
         public static let disconnected = Kinds(rawValue: ZMQ_EVENT_DISCONNECTED)
+        /// A peer broke the protocol, had the wrong key, or was not let in; two kinds of libzmq's.
+        public static let handshakeFailed = Kinds(
+            rawValue: ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
+                | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
     }
 
     /// Exactly one.

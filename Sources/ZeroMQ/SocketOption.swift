@@ -137,6 +137,42 @@ public struct SocketOption: Hashable, Sendable {
     /// Connections that may wait to be accepted.
     public static func backlog(_ connections: Int) -> Self { .init(ZMQ_BACKLOG, "ZMQ_BACKLOG", connections) }
 
+    /// The endpoints bound from now on take CURVE alone, and prove this secret key to those who connect. Whose keys are
+    /// let in is the `Authenticator`'s to say.
+    public static func curveServer(_ key: CurveSecretKey) -> [Self] {
+        [
+            .init(ZMQ_CURVE_SERVER, "ZMQ_CURVE_SERVER", true),
+            .init(ZMQ_CURVE_SECRETKEY, "ZMQ_CURVE_SECRETKEY", .bytes(Array(key.z85.utf8))),
+        ]
+    }
+
+    /// The endpoints bound from now on take peers without keys.
+    public static let noCurve = Self(ZMQ_CURVE_SERVER, "ZMQ_CURVE_SERVER", false)
+
+    /// Connects with this key, and to nobody but the holder of `server`'s secret.
+    public static func curveClient(
+        _ key: CurveKeyPair, server: CurvePublicKey
+    ) -> [Self] {
+        [
+            .init(ZMQ_CURVE_SERVERKEY, "ZMQ_CURVE_SERVERKEY", .bytes(Array(server.z85.utf8))),
+            .init(ZMQ_CURVE_PUBLICKEY, "ZMQ_CURVE_PUBLICKEY", .bytes(Array(key.publicKey.z85.utf8))),
+            .init(ZMQ_CURVE_SECRETKEY, "ZMQ_CURVE_SECRETKEY", .bytes(Array(key.secretKey.z85.utf8))),
+        ]
+    }
+
+    /// The endpoints bound from now on ask the context's `Authenticator` about each peer, under this name, and let
+    /// nobody in while there is none.
+    public static func authenticated(domain: String) -> [Self] {
+        precondition(!domain.isEmpty, "an empty domain asks nobody")
+        return [
+            .init(ZMQ_ZAP_DOMAIN, "ZMQ_ZAP_DOMAIN", .bytes(Array(domain.utf8))),
+            .init(ZMQ_ZAP_ENFORCE_DOMAIN, "ZMQ_ZAP_ENFORCE_DOMAIN", true),
+        ]
+    }
+
+    /// An XPUB adds no subscription by itself: whoever reads one says `grant`. Takes effect at once.
+    public static func xpubManual(_ on: Bool) -> Self { .init(ZMQ_XPUB_MANUAL, "ZMQ_XPUB_MANUAL", on) }
+
     /// A SUB gets what begins with these bytes; all, if there are none. Counted: each needs its own
     /// unsubscribe.
     static func subscribe(_ prefix: [UInt8]) -> Self { .init(ZMQ_SUBSCRIBE, "ZMQ_SUBSCRIBE", .bytes(prefix)) }
