@@ -34,7 +34,8 @@ let package = Package(
         .target(name: "Ledger", dependencies: ["Lifecycle"], swiftSettings: strict),
         .target(name: "Wire", dependencies: ["Lifecycle", "CSimdJSON"], swiftSettings: strict),
         .target(name: "Access", dependencies: ["Wire"], swiftSettings: strict),
-        .target(name: "Engine", dependencies: ["Access", "Lifecycle", "Ledger", "Wire"], swiftSettings: strict),
+        .target(
+            name: "Engine", dependencies: ["Access", "Lifecycle", "Ledger", "Wire"], swiftSettings: strict),
 
         // Edges: what performs.
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
@@ -45,7 +46,10 @@ let package = Package(
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
             swiftSettings: strict),
         .target(
-            name: "HoldgateHost", dependencies: ["Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
+            name: "KeyFiles", dependencies: ["Access", "ZeroMQ", "Platform", "Wire"], swiftSettings: strict),
+        .target(
+            name: "HoldgateHost",
+            dependencies: ["Access", "KeyFiles", "Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .target(
             name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
@@ -105,8 +109,9 @@ let package = Package(
             name: "HotPathTests",
             dependencies: ["CMallocCount", "Engine", "Journal", "Ledger", "Lifecycle", "Wire"],
             swiftSettings: strict),
+        .testTarget(name: "AccessTests", dependencies: ["Access", "Wire"], swiftSettings: strict),
         .testTarget(
-            name: "EngineTests", dependencies: ["Engine", "Ledger", "Lifecycle", "Wire"],
+            name: "EngineTests", dependencies: ["Access", "Engine", "Ledger", "Lifecycle", "Wire"],
             swiftSettings: strict),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "Lifecycle"], swiftSettings: strict),
         .testTarget(name: "LifecycleTests", dependencies: ["Lifecycle"], swiftSettings: strict),

@@ -5,7 +5,7 @@
 /// ```
 /// # name   roles                key
 /// consent  hold,start,revoke    rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7   the consent service
-/// shop     produce:cart.        Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID
+/// shop     produce:cart.        3ACR!aZg8mmluuCowZ@=6uUX{tU.hb.8=M^Xd)b5
 /// logs     observe:state        uid:1001
 /// ```
 public struct AuthorizedKeys: Hashable, Sendable {

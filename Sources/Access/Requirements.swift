@@ -30,7 +30,21 @@ extension ControlCommand {
         case .request, .appLifecycle: Requirement(.produce)
         // A plugin finds its settings there.
         case .configuration: Requirement(.collect, .serve, .admin)
-        case .configure, .forget, .deadLetters, .requeue, .plugin: Requirement(.admin)
+        case .configure, .forget, .deadLetters, .requeue, .plugin, .reload: Requirement(.admin)
         }
     }
+}
+
+extension PluginMessage.Hello {
+    /// With `collect`.
+    public static let collectRequirement = Requirement(.collect)
+    /// With `services`.
+    public static let serveRequirement = Requirement(.serve)
+    /// With neither: it hears the state.
+    public static let listenRequirement = Requirement(.observe, .collect, .serve)
+}
+
+extension IngestHeader {
+    /// The events' types count, too.
+    public static let requirement = Requirement(.produce)
 }

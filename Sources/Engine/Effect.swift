@@ -34,6 +34,19 @@ public struct Record: Hashable, Sendable {
     }
 }
 
+/// Lifecycle commands of one name that it has no role for.
+public struct Forbidden: Hashable, Sendable {
+    public let name: String
+    public let command: String
+    /// Since the last record of both.
+    public var count: UInt64
+    public init(name: String, command: String, count: UInt64) {
+        self.name = name
+        self.command = command
+        self.count = count
+    }
+}
+
 /// What a record says beside the transition.
 public struct RecordFacts: Hashable, Sendable {
     /// A reply that is remembered under a key.
@@ -65,6 +78,8 @@ public struct RecordFacts: Hashable, Sendable {
     public var inFlight: [String: [SeqRange]]?
     /// The collector that an `evicted` or `forget` record names.
     public var collector: String?
+    /// A lifecycle command that its sender may not give.
+    public var forbidden: Forbidden?
     /// `endLaunch`: whether the host begins the next launch at once.
     public var restart: Bool?
     public init() {}
@@ -120,6 +135,8 @@ public enum Effect: Hashable, Sendable {
     case endRequeue(ProducerBatch, isTaken: Bool)
     /// Start, stop or restart a plugin that the host started, and answer.
     case supervise(Requester, ControlReply, name: String, PluginAction)
+    /// Read the authorised keys and the folder of plugins again, and answer.
+    case reload(Requester, ControlReply)
     /// The launch has ended: stop the host, or begin the next launch at once.
     case stop(restart: Bool)
     /// For the operator's log: a constant message and its fields.

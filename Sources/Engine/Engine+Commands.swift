@@ -224,7 +224,8 @@ extension Engine {
             wallMs: now.wallMs, launch: lifecycle.launch, seq: lifecycle.seq, state: lifecycle.state,
             previous: transition == nil ? lifecycle.state : transition?.previous,
             command: commandName(command, transition),
-            through: transition?.through ?? lastSeq, source: command.request?.source,
+            through: transition?.through ?? lastSeq,
+            source: command.request?.source ?? facts.forbidden?.name,
             reason: command.request?.reason,
             facts: facts)
         recordedThrough = max(recordedThrough, record.through, facts.discardedThrough ?? .zero)

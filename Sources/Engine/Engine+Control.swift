@@ -1,13 +1,20 @@
+import Access
 import Ledger
 import Lifecycle
 import Wire
 
 // Requests on `control`: lifecycle commands go on to `Engine+Commands`, queries are answered here.
 extension Engine {
+    ///
+    /// - Parameter caller: where the host asks for keys, its name is the request's `source`, whatever that said.
     public mutating func handle(
-        _ request: ControlRequest, from requester: Requester, now: Now, into effects: inout [Effect]
+        _ request: ControlRequest, from requester: Requester, by caller: Caller = .anybody, now: Now,
+        into effects: inout [Effect]
     ) {
         statistics.requests += 1
+        var request = request
+        if let name = caller.name { request.source = name }
+        guard isAllowed(request, requester, caller, now: now, into: &effects) else { return }
         guard request.gate.isEmpty else {
             let path = request.gate.joined(separator: "/")
             let error = WireError(
@@ -29,7 +36,7 @@ extension Engine {
         case .initialize, .initializeWithHoldingOperations: .noOp
         case .endLaunch(let restart): .endLaunch(restart: restart)
         case .state, .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
-            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle:
+            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle, .reload:
             nil
         }
     }
@@ -59,6 +66,7 @@ extension Engine {
             let reply = ControlReply(id: request.id, status: status)
             effects.append(.supervise(requester, reply, name: name, action))
         case .requeue(let seqs): requeue(request, seqs, requester, into: &effects)
+        case .reload: effects.append(.reload(requester, ControlReply(id: request.id, status: status)))
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
             .endLaunch:
             preconditionFailure("lifecycle commands are taken elsewhere")

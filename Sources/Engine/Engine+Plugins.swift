@@ -1,3 +1,4 @@
+import Access
 import Ledger
 import Lifecycle
 import Wire
@@ -5,10 +6,13 @@ import Wire
 // Who is attached, and under which name.
 extension Engine {
     /// A message from a connection on `plugin`.
+    ///
+    /// - Parameter caller: looked at in a hello; whoever is attached has been let in.
     public mutating func receive(
-        _ message: PluginMessage, from peer: PeerID, now: Now, into effects: inout [Effect]
+        _ message: PluginMessage, from peer: PeerID, by caller: Caller = .anybody, now: Now,
+        into effects: inout [Effect]
     ) {
-        if case .hello(let hello) = message { return greet(hello, peer, now: now, into: &effects) }
+        if case .hello(let hello) = message { return greet(hello, peer, caller, now: now, into: &effects) }
         guard var attachment = attachments[peer] else {
             if case .result = message { statistics.resultsDropped += 1 }
             return notKnown(peer, into: &effects)
@@ -53,9 +57,10 @@ extension Engine {
     static let strangerLimit = 4096
 
     private mutating func greet(
-        _ hello: PluginMessage.Hello, _ peer: PeerID, now: Now, into effects: inout [Effect]
+        _ hello: PluginMessage.Hello, _ peer: PeerID, _ caller: Caller, now: Now,
+        into effects: inout [Effect]
     ) {
-        if let refusal = refusal(of: hello, peer) {
+        if let refusal = forbids(hello, caller) ?? refusal(of: hello, peer) {
             effects.append(.send(peer, .refused(refusal)))
             if attachments[peer] != nil {
                 detach(peer, change: .detached, reason: "refused hello", into: &effects)

@@ -10,6 +10,7 @@ extension Engine {
             .init("gated", .uint(gatedEvents)),
             .init("queuedBytes", .uint(queuedBytes)),
             .init("initializedWith", .string(shown.initializedWith.rawValue)),
+            .init("access", .string(configuration.access.rawValue)),
         ]
         if let drain, shown.state == .holdRequested {
             var object: [JSONValue.Member] = [
@@ -94,12 +95,14 @@ extension Engine {
             ("deliveries", statistics.deliveries), ("acks", statistics.acks),
             ("transitions", statistics.transitions), ("requests", statistics.requests),
             ("requestsInFlight", UInt64(requests.count)), ("resultsDropped", statistics.resultsDropped),
-            ("invalidMessages", statistics.invalidMessages), ("storageFull", statistics.storageFull),
+            ("invalidMessages", statistics.invalidMessages), ("forbidden", statistics.forbidden),
+            ("storageFull", statistics.storageFull),
             ("lastSeq", committed.raw), ("publishedSeq", published.raw), ("queuedBytes", queuedBytes),
             ("queuedEvents", queuedEvents), ("plugins", UInt64(attachments.count)),
             ("durableCollectors", UInt64(durable.count)),
         ]
         var members = counters.map { JSONValue.Member($0.0, .uint($0.1)) }
+        members.append(.init("access", .string(configuration.access.rawValue)))
         members.append(.init("uptimeMs", .int(now.monotonicMs - startedMs)))
         return .object(members)
     }

@@ -80,6 +80,7 @@ extension Engine {
         ageOut(now: now, into: &effects)
         evict(now: now, into: &effects)
         recordDiscards(now: now, into: &effects)
+        recordForbidden(now: now, into: &effects)
     }
 
     /// The lease's end was read and is not decided yet, or a closing that comes to the same waits for room: the same

@@ -146,6 +146,8 @@ public struct Engine: Hashable, Sendable {
     var nextHeartbeatMs: Int64
     var unrecordedDiscards: [DiscardReason: UInt64] = [:]
     var nextDiscardRecordMs: Int64 = 0
+    /// Lifecycle commands that were refused for want of a role, by name and command.
+    var forbidden = ForbiddenTable()
     var heldWarningAtMs: Int64?
     public internal(set) var statistics = Statistics()
     let startedMs: Int64

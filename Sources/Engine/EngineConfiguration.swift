@@ -1,7 +1,19 @@
 import Lifecycle
 
+/// What a peer must prove to be let in. The raw value is the name on the wire.
+public enum HostAccess: String, Hashable, Sendable, CaseIterable {
+    /// Nothing; but it must be on this machine.
+    case local
+    /// A key, or on an `ipc` path whose process it is.
+    case keys
+    /// Nothing, wherever it is.
+    case insecure
+}
+
 /// What an operator may set of the engine. Durations are milliseconds; 0 switches a bound off where it says so.
 public struct EngineConfiguration: Hashable, Sendable {
+    /// Shown by `state` and `stats`, and nothing else here: what peers must prove.
+    public var access = HostAccess.local
     /// How long a drain may take before it is ended with events undelivered; 0: for ever.
     public var drainTimeoutMs: Int64 = 30_000
     /// What happens to events while the gate is closed, unless the hold names another policy.

@@ -18,6 +18,8 @@ public struct Statistics: Hashable, Sendable {
     public var requests: UInt64 = 0
     public var resultsDropped: UInt64 = 0
     public var invalidMessages: UInt64 = 0
+    /// Messages that their senders have no role for.
+    public var forbidden: UInt64 = 0
     public var storageFull: UInt64 = 0
     public init() {}
 }

@@ -54,7 +54,7 @@ extension ControlCommand {
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
             .endLaunch,
             .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats,
-            .appLifecycle:
+            .appLifecycle, .reload:
             true
         case .configure, .forget, .requeue, .request, .plugin: false
         }

@@ -47,7 +47,7 @@ extension Configuration.Key {
     /// The default, for people.
     public var defaultText: String {
         switch kind {
-        case .optionalDirectory: "none"
+        case .optionalDirectory, .optionalFile: "none"
         case .directory: "$XDG_STATE_HOME/holdgate, or ~/.local/state/holdgate"
         case .number, .choice, .addresses, .names:
             Self.text(get(Configuration(stateDir: "")))

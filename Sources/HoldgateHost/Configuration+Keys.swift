@@ -87,6 +87,10 @@ extension Configuration {
             help: "The directory of the journal, the history and the internal configuration.",
             get: { .string($0.stateDir) },
             set: { $0.stateDir = expect($1.asString) }),
+        file(
+            "authorizedKeys", \.authorizedKeys,
+            "Whose keys are let in; none: authorized_keys in the state directory, if it is there."),
+        file("hostKeyFile", \.hostKeyFile, "The host's own key; none: host.key in the state directory."),
         Key(
             name: "plugins", kind: .optionalDirectory, flag: "--plugins",
             help:
@@ -149,6 +153,14 @@ extension Configuration {
             name: name, kind: .choice(Choice.allCases.map(\.rawValue)), flag: nil, help: help,
             get: { .string($0[keyPath: path].rawValue) },
             set: { $0[keyPath: path] = expect($1.asString.flatMap { Choice(rawValue: $0) }) })
+    }
+
+    private static func file(
+        _ name: String, _ path: WritableKeyPath<Configuration, String> & Sendable, _ help: String
+    ) -> Key {
+        Key(
+            name: name, kind: .optionalFile, flag: nil, help: help, get: { .string($0[keyPath: path]) },
+            set: { $0[keyPath: path] = expect($1.asString) })
     }
 
     private static func addresses(

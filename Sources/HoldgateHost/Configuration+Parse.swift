@@ -8,6 +8,7 @@ extension Configuration {
         case holding = "--holding"
         case newLaunch = "--new-launch"
         case restored = "--restored"
+        case insecure = "--insecure"
         case help = "--help"
 
         public var help: String {
@@ -16,13 +17,17 @@ extension Configuration {
             case .holding: "A launch that begins now begins on hold (the default)."
             case .newLaunch: "Begin a new launch instead of going on with the last."
             case .restored: "Accept a copied or mended state, and begin a new launch with it, on hold."
+            case .insecure:
+                "Without keys, bind anywhere: whoever reaches an address may do everything there."
             case .help: "Print this."
             }
         }
     }
 
     /// Variables that begin with `HOLDGATE_` and are the clients' business: the host ignores them.
-    public static let ignoredVariables = ["HOLDGATE_TIMEOUT", "HOLDGATE_KEY_FILE", "HOLDGATE_CONSENT"]
+    public static let ignoredVariables = [
+        "HOLDGATE_TIMEOUT", "HOLDGATE_KEY_FILE", "HOLDGATE_HOST_KEY", "HOLDGATE_CONSENT",
+    ]
     /// So are all that begin with this.
     public static let ignoredVariablePrefix = "HOLDGATE_TEST_"
 
@@ -92,6 +97,7 @@ extension Configuration {
         startsOperating = flags.switches.contains(.operating)
         newLaunch = flags.switches.contains(.newLaunch)
         restored = flags.switches.contains(.restored)
+        isInsecure = flags.switches.contains(.insecure)
     }
 
     private mutating func set(

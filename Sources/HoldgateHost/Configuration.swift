@@ -30,6 +30,13 @@ public struct Configuration: Hashable, Sendable {
     /// Accept a copied or mended state, and begin a new launch with it, on hold.
     public var restored = false
 
+    /// The file of authorised keys; empty: `authorized_keys` in the state directory, if it is there.
+    public var authorizedKeys = ""
+    /// The file of the host's own key; empty: `host.key` in the state directory.
+    public var hostKeyFile = ""
+    /// Bind anywhere without keys: whoever reaches an address may do everything there.
+    public var isInsecure = false
+
     public var engine = EngineConfiguration()
     public var wireLimits = WireLimits()
 

@@ -1,3 +1,5 @@
+import Glibc
+
 extension Configuration {
     /// What may be bound: the shape only; whether it works is libzmq's to say.
     enum Address {
@@ -13,6 +15,16 @@ extension Configuration {
                 return (1...maxPathBytes).contains(rest.utf8.count)
             }
             return false
+        }
+
+        /// Whether nobody but this machine's own programs reach it: a path, or 127.0.0.0/8, ::1 or `localhost`.
+        static func isLocal(_ address: String) -> Bool {
+            guard let rest = rest(of: address, after: "tcp://") else { return true }
+            let host = rest.prefix(upTo: rest.lastIndex(of: ":") ?? rest.endIndex)
+            if host == "localhost" || host == "[::1]" { return true }
+            var bytes = in_addr()
+            return inet_pton(AF_INET, String(host), &bytes) == 1
+                && UInt32(bigEndian: bytes.s_addr) >> 24 == 127
         }
 
         private static func rest(of address: String, after scheme: String) -> Substring? {

@@ -38,6 +38,8 @@ extension Configuration {
         case directory
         /// Empty: none.
         case optionalDirectory
+        /// Empty: none, or where it is by default.
+        case optionalFile
 
         /// How many addresses an endpoint may have.
         public static let maxAddresses = 16
@@ -55,6 +57,7 @@ extension Configuration {
                 "up to \(limit) names of 1 to \(Self.nameBytes) bytes without control characters, none twice"
             case .directory: "the path of a directory, written out: ~ is not expanded here"
             case .optionalDirectory: "the path of a directory, written out, or nothing"
+            case .optionalFile: "the path of a file, written out, or nothing"
             }
         }
 
@@ -79,8 +82,10 @@ extension Configuration {
                     names.allSatisfy({ Self.isName($0) })
                 else { return nil }
                 return value
-            case .optionalDirectory where value.asString?.isEmpty == true: return value
-            case .directory, .optionalDirectory:
+            case .optionalDirectory where value.asString?.isEmpty == true,
+                .optionalFile where value.asString?.isEmpty == true:
+                return value
+            case .directory, .optionalDirectory, .optionalFile:
                 guard let path = value.asString, !path.isEmpty, !path.hasPrefix("~"), !path.utf8.contains(0)
                 else { return nil }
                 return value
@@ -91,7 +96,7 @@ extension Configuration {
         func read(text: String) -> JSONValue? {
             switch self {
             case .number: Int64(text).flatMap { read(.int($0)) }
-            case .choice, .directory, .optionalDirectory: read(.string(text))
+            case .choice, .directory, .optionalDirectory, .optionalFile: read(.string(text))
             case .addresses, .names:
                 read(
                     .array(

@@ -9,7 +9,8 @@ struct Envelopes {
     }
     struct Envelope {
         let endpoint: Endpoint
-        let frames: [[UInt8]]
+        /// Nil: the connection was cut, and nobody hears the reply.
+        var frames: [[UInt8]]?
     }
 
     private var waiting: [Requester: Envelope] = [:]
@@ -27,6 +28,11 @@ struct Envelopes {
         for index in 0..<payload { frames.append(message.bytes(index)) }
         waiting[requester] = Envelope(endpoint: endpoint, frames: frames)
         return requester
+    }
+
+    /// Every connection is cut: a routing id may be somebody else's afterwards.
+    mutating func forget() {
+        for requester in waiting.keys { waiting[requester]?.frames = nil }
     }
 
     /// Each requester is answered once.

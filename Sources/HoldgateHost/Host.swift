@@ -45,6 +45,13 @@ public final class Host: Sendable {
 
     /// Reads the state back, binds, and serves. Returns once all endpoints are bound.
     public static func start(_ configuration: Configuration, log: Logger) throws -> Host {
+        let access = try AccessControl.read(configuration)
+        try access.checkAddresses(configuration)
+        var configuration = configuration
+        configuration.engine.access = access.asks ? .keys : configuration.isInsecure ? .insecure : .local
+        if configuration.isInsecure {
+            log.log(.warning, "insecure: whoever reaches an address of this host may do everything there", [])
+        }
         let directory = try StateDirectory.open(configuration.stateDir, restored: configuration.restored)
         let storage = try PosixStorage(directory: configuration.stateDir)
         var journal = Log.Configuration()
@@ -63,12 +70,11 @@ public final class Host: Sendable {
             worker: worker, deadLetters: boot.deadLetters, configuration: boot.internalConfiguration,
             inbox: inbox)
         do {
-            let context = try Context(ioThreads: configuration.ioThreads)
             let engine = try Self.settle(boot.engine, client, inbox, log)
-            let sockets = try Sockets.bound(configuration, in: context, inbox: inbox.fileDescriptor)
-            let supervisor = try Self.supervisor(configuration, sockets.bound, inbox, log)
+            let sockets = try Sockets.bound(configuration, access, inbox: inbox.fileDescriptor)
+            let supervisor = try Self.supervisor(configuration, access, sockets.bound, inbox, log)
             let reactor = Reactor(
-                configuration: configuration, log: log, context: context, sockets: sockets, engine: engine,
+                configuration: configuration, log: log, access: access, sockets: sockets, engine: engine,
                 journal: client, inbox: inbox, reader: boot.log.reader(), historyReader: boot.history.reader,
                 supervisor: supervisor)
             return try Host(reactor, inbox, directory)
@@ -83,12 +89,13 @@ public final class Host: Sendable {
 
     /// Starts the plugins, if the configuration names their folder.
     private static func supervisor(
-        _ configuration: Configuration, _ bound: Sockets.Bound, _ inbox: Inbox<Note>, _ log: Logger
+        _ configuration: Configuration, _ access: AccessControl, _ bound: Sockets.Bound, _ inbox: Inbox<Note>,
+        _ log: Logger
     ) throws -> Supervisor? {
         guard !configuration.plugins.isEmpty else { return nil }
         return try Supervisor(
             folder: PluginFolder(path: configuration.plugins),
-            environment: PluginEnvironment(Endpoints(bound)), log: log, seed: Boot.systemRandom()
+            environment: PluginEnvironment(Endpoints(bound), access), log: log, seed: Boot.systemRandom()
         ) { inbox.post(.supervision($0)) }
     }
 
@@ -118,7 +125,7 @@ public final class Host: Sendable {
                 case .log(let level, let message, let fields): log.log(level, message, fields)
                 case .persist, .reply, .ingestReply, .publish, .publishBlock, .releaseBlock, .send, .rebind,
                     .lookUp,
-                    .requeue, .endRequeue, .supervise, .stop:
+                    .requeue, .endRequeue, .supervise, .reload, .stop:
                     break  // Nobody is there to hear of it.
                 }
             }
@@ -165,9 +172,11 @@ public final class Host: Sendable {
     /// Asks the host to stop: what was read is answered, plugins are told, and it ends within five seconds.
     public func requestStop() { inbox.post(.stop) }
 
-    /// Reads the folder of plugins again: what is new is started, what has changed restarted, what is
-    /// gone stopped. What is wrong with it is in the log.
-    public func reloadPlugins() { supervisor?.order(.reload) }
+    /// Reads the authorised keys and the folder of plugins again.
+    ///
+    /// Whoever had a key that is no longer authorised is cut off; a file with a mistake changes nothing. Plugins that are
+    /// new are started, changed ones restarted, and those that are gone stopped. What is wrong with either is in the log.
+    public func reload() { inbox.post(.reload) }
 
     /// Waits for the end.
     public func wait() -> HostExit {

@@ -67,5 +67,8 @@ final class InboundMessage {
         try boxes[index].frame.withBytes(body)
     }
 
+    /// The name under which its sender was let in.
+    func userID(_ index: Int) -> String? { boxes[index].frame.userID }
+
     func bytes(_ index: Int) -> [UInt8] { boxes[index].frame.withBytes { Array($0) } }
 }

@@ -65,8 +65,8 @@ extension Reactor {
         }
         do throws(ZeroMQError) {
             guard try sendPrefix(to: grant.peer) else { return false }
-            guard try sockets.plugin.send(writer.bytes, more: true) else { return false }
-            return try sockets.plugin.send(&frame)
+            guard try sockets.peers.plugin.send(writer.bytes, more: true) else { return false }
+            return try sockets.peers.plugin.send(&frame)
         } catch {
             try lose(grant.peer, error)
             return false
@@ -98,12 +98,12 @@ extension Reactor {
         let body = writer.bytes
         writer.reset()
         header.write(into: &writer)
-        guard try sockets.stream.send(topic.text, more: true),
-            try sockets.stream.send(writer.bytes, more: true)
+        guard try sockets.peers.stream.send(topic.text, more: true),
+            try sockets.peers.stream.send(writer.bytes, more: true)
         else {
             return
         }
-        _ = try sockets.stream.send(body)
+        _ = try sockets.peers.stream.send(body)
     }
 
     /// Publishes a block that was let out as soon as it was committed.
@@ -151,12 +151,12 @@ extension Reactor {
             writer.reset()
             header.write(into: &writer)
             let line = block.lines[index]
-            guard try sockets.stream.send("event." + block.type(of: index), more: true),
-                try sockets.stream.send(writer.bytes, more: true)
+            guard try sockets.peers.stream.send("event." + block.type(of: index), more: true),
+                try sockets.peers.stream.send(writer.bytes, more: true)
             else { continue }
             _ = try block.withBytes { (bytes) throws(ZeroMQError) in
                 let range = Int(line.offset)..<Int(line.offset + line.length)
-                return try sockets.stream.send(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                return try sockets.peers.stream.send(UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
         }
     }

@@ -42,6 +42,7 @@ extension Reactor {
             if isTaken { journal.settleRequeue(batch) } else { journal.abandonRequeue(batch) }
         case .supervise(let requester, let reply, let name, let action):
             supervise(name, action, requester, reply)
+        case .reload(let requester, let reply): reload(requester, reply)
         case .stop(let restart):
             stopping = (restart, Clock.monotonicMs() + Self.stopTimeoutMs)
             stopSupervising()
@@ -58,11 +59,12 @@ extension Reactor {
         guard let envelope = envelopes.take(requester) else {
             preconditionFailure("a request is answered once")
         }
+        guard let frames = envelope.frames else { return }
         writer.reset()
         write(&writer)
         switch envelope.endpoint {
-        case .control: try Self.send(envelope.frames, writer.bytes, over: sockets.control)
-        case .ingest: try Self.send(envelope.frames, writer.bytes, over: sockets.ingest)
+        case .control: try Self.send(frames, writer.bytes, over: sockets.callers.control)
+        case .ingest: try Self.send(frames, writer.bytes, over: sockets.callers.ingest)
         }
     }
 
@@ -108,7 +110,7 @@ extension Reactor {
         writer.reset()
         message.write(into: &writer)
         do throws(ZeroMQError) {
-            guard try sendPrefix(to: peer), try sockets.plugin.send(writer.bytes) else {
+            guard try sendPrefix(to: peer), try sockets.peers.plugin.send(writer.bytes) else {
                 // Its queue is full: it hears the next one.
                 if case .request(let number, _, _, _) = message {
                     engine.unsent(number, isGone: false, into: &effects)
@@ -126,8 +128,8 @@ extension Reactor {
 
     /// The frames ahead of a message to a plugin; false where its queue is full.
     func sendPrefix(to peer: PeerID) throws(ZeroMQError) -> Bool {
-        guard try sockets.plugin.send(peer.routingID, more: true) else { return false }
-        return sockets.isDelimited(peer) ? try sockets.plugin.send([], more: true) : true
+        guard try sockets.peers.plugin.send(peer.routingID, more: true) else { return false }
+        return sockets.isDelimited(peer) ? try sockets.peers.plugin.send([], more: true) : true
     }
 
     func lose(_ peer: PeerID, _ error: ZeroMQError) throws(ZeroMQError) {
@@ -140,8 +142,8 @@ extension Reactor {
         writer.reset()
         HostMessage.refused(error).write(into: &writer)
         do throws(ZeroMQError) {
-            guard try sockets.plugin.send(routingID, more: true) else { return }
-            _ = try sockets.plugin.send(writer.bytes)
+            guard try sockets.peers.plugin.send(routingID, more: true) else { return }
+            _ = try sockets.peers.plugin.send(writer.bytes)
         } catch {
             log.log(.warning, "a refusal could not be sent", [.init("error", .string("\(error)"))])
         }
@@ -149,7 +151,7 @@ extension Reactor {
 
     private func rebind() throws(ZeroMQError) {
         subscriptions.clear()
-        try sockets.rebind()
+        try sockets.rebindPeers(access)
     }
 
     // MARK: The disk

@@ -1,3 +1,4 @@
+import Access
 import Engine
 import Journal
 import Ledger
@@ -12,7 +13,7 @@ extension Reactor {
     func readControl() throws(ZeroMQError) {
         var bytes = 0
         for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
-            guard try message.receive(from: sockets.control) else { return }
+            guard try message.receive(from: sockets.callers.control) else { return }
             bytes += message.byteCount
             readRequest()
             perform()
@@ -33,7 +34,9 @@ extension Reactor {
         let limits = configuration.wireLimits
         let decoded = message.withBytes(payload) { ControlRequest.decode($0, with: parser, limits: limits) }
         switch decoded.result {
-        case .success(let request): engine.handle(request, from: requester, now: now, into: &effects)
+        case .success(let request):
+            engine.handle(
+                request, from: requester, by: caller(ofFrame: payload), now: now, into: &effects)
         case .failure(let error): refuse(requester, id: decoded.id, error)
         }
     }
@@ -54,7 +57,7 @@ extension Reactor {
         guard sockets.isReadable(.ingest) else { return }
         var bytes = 0
         while bytes < Self.bytesPerTurn {
-            guard try message.receive(from: sockets.ingest) else { return }
+            guard try message.receive(from: sockets.callers.ingest) else { return }
             bytes += message.byteCount + 256
             readBlock()
             perform()
@@ -85,6 +88,7 @@ extension Reactor {
             let block = blocks.spare()
             do throws(WireError) {
                 try scan(split.events, into: block, limits: limits)
+                try checkProducer(header, block, caller(ofFrame: payload))
             } catch {
                 blocks.giveBack(block)
                 throw error
@@ -98,6 +102,17 @@ extension Reactor {
             effects.append(
                 .ingestReply(requester, IngestReply(id: id, outcome: outcome, status: engine.status)))
         }
+    }
+
+    private func checkProducer(
+        _ header: IngestHeader, _ block: LineBlock, _ caller: Caller
+    ) throws(WireError) {
+        guard caller.name != nil else { return }
+        let error = engine.forbidsProducing(header.producer, caller) { permissions in
+            block.lines.indices.lazy.map { ($0, block.type(of: $0)) }
+                .first { !permissions.reaches(.produce, $0.1) }
+        }
+        if let error { throw error }
     }
 
     private var tooLarge: WireError {
@@ -146,7 +161,7 @@ extension Reactor {
     private func readPluginMessages() throws(ZeroMQError) -> Bool {
         var bytes = 0
         for _ in 0..<Self.pluginMessagesPerTurn where bytes < Self.bytesPerTurn {
-            guard try message.receive(from: sockets.plugin) else { return true }
+            guard try message.receive(from: sockets.peers.plugin) else { return true }
             bytes += message.byteCount
             readPluginMessage()
             perform()
@@ -159,7 +174,7 @@ extension Reactor {
     /// before is read, so that an answer counts and its sender's end comes after it.
     func probe() throws(ZeroMQError) {
         let nowMs = Clock.monotonicMs()
-        if sockets.isReadable(.monitor), try sockets.takeDisconnects() { probes.begin(nowMs: nowMs) }
+        if sockets.isReadable(.monitor), try sockets.peers.takeDisconnects() { probes.begin(nowMs: nowMs) }
         guard probes.isDue(nowMs: nowMs), try readPluginMessages() else { return }
         probes.take(nowMs: nowMs)
         for peer in engine.peers { try send(.heartbeat, to: peer) }
@@ -188,7 +203,7 @@ extension Reactor {
             let value = try message.withBytes(index) { (bytes) throws(WireError) in
                 try PluginMessage.parse(bytes, with: parser)
             }
-            engine.receive(value, from: peer, now: now, into: &effects)
+            engine.receive(value, from: peer, by: caller(ofFrame: index), now: now, into: &effects)
         } catch {
             engine.receiveInvalid(error, from: peer, into: &effects)
         }
@@ -199,11 +214,12 @@ extension Reactor {
     func readSubscriptions() throws(ZeroMQError) {
         guard sockets.isReadable(.stream) else { return }
         for _ in 0..<Self.pluginMessagesPerTurn {
-            guard try message.receive(from: sockets.stream) else { return }
+            guard try message.receive(from: sockets.peers.stream) else { return }
             guard message.count == 1, !message.isTruncated else { continue }
             let change = message.bytes(0)
             guard let first = change.first, first <= 1 else { continue }
             let prefix = Array(change.dropFirst())
+            guard try first == 0 ? revoke(prefix) : grant(prefix) else { continue }
             if first == 0 {
                 subscriptions.remove(prefix)
             } else if subscriptions.add(prefix) {
@@ -211,5 +227,28 @@ extension Reactor {
             }
         }
         isBusy = true
+    }
+
+    /// False: its sender may not hear that.
+    private func grant(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
+        guard access.asks else { return true }
+        let caller = caller(ofFrame: 0)
+        guard caller.permissions.reaches(.observe, String(decoding: prefix, as: UTF8.self)) else {
+            engine.noteForbidden()
+            log.log(
+                .warning, "a subscription was not granted",
+                [
+                    .init("name", .string(caller.name ?? "")),
+                    .init("topic", .string(String(decoding: prefix, as: UTF8.self))),
+                ])
+            return false
+        }
+        try sockets.peers.stream.grant(prefix)
+        return true
+    }
+
+    private func revoke(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
+        if access.asks { try sockets.peers.stream.revoke(prefix) }
+        return true
     }
 }

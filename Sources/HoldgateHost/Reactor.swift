@@ -17,6 +17,8 @@ enum Note: Sendable {
     case answer(Requester, ControlReply)
     case requeue(RequeueResult)
     case supervision(SupervisionNote)
+    /// SIGHUP, or whoever embeds the host: the keys and the plugins are read again.
+    case reload
     /// SIGTERM, or whoever embeds the host.
     case stop
 }
@@ -36,8 +38,10 @@ public enum HostExit: Hashable, Sendable {
 final class Reactor: @unchecked Sendable {
     let configuration: Configuration
     let log: Logger
-    let context: Context
     var sockets: Sockets
+    var access: AccessControl
+    /// Somebody who is in may be in no longer.
+    var mustCutOff = false
     var engine: Engine
     let journal: JournalClient
     let inbox: Inbox<Note>
@@ -90,14 +94,14 @@ final class Reactor: @unchecked Sendable {
     static let eraseIntervalMs: Int64 = 60_000
 
     init(
-        configuration: Configuration, log: Logger, context: Context, sockets: consuming Sockets,
+        configuration: Configuration, log: Logger, access: AccessControl, sockets: consuming Sockets,
         engine: Engine,
         journal: JournalClient, inbox: Inbox<Note>, reader: LogReader, historyReader: HistoryReader,
         supervisor: Supervisor? = nil
     ) {
         self.configuration = configuration
         self.log = log
-        self.context = context
+        self.access = access
         self.sockets = sockets
         self.engine = engine
         self.journal = journal
@@ -139,6 +143,7 @@ final class Reactor: @unchecked Sendable {
         isBusy = false
         takeNotes()
         if stopping == nil {
+            try answerDoors()
             if sockets.isReadable(.control) { try readControl() }
             tick()
             if reads { try readIngest() }
@@ -148,6 +153,7 @@ final class Reactor: @unchecked Sendable {
             if isBusy || sockets.isReadable(.ingest) { try readControl() }
             try handOver()
             try publishReleased()
+            try cutOff()
         }
         retain()
         finishStopping()
@@ -183,6 +189,7 @@ final class Reactor: @unchecked Sendable {
                 effects.append(.reply(requester, reply))
             case .requeue(let result): takeRequeue(result, now: time)
             case .supervision(let note): take(note)
+            case .reload: reload()
             case .stop:
                 engine.stop(restart: false, into: &effects)
                 // Whoever ends the process means it, even while it is about to begin anew.

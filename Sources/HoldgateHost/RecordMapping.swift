@@ -14,6 +14,10 @@ extension HistoryDraft {
             source: record.source,
             reason: record.facts.discardReason?.rawValue ?? record.reason,
             extra: HistoryExtras(record.facts, source: record.source).members)
+        if let forbidden = record.facts.forbidden {
+            extra.append(.init("forbidden", .string(forbidden.command)))
+            extra.append(.init("count", .uint(forbidden.count)))
+        }
         if let restart = record.facts.restart { extra.append(.init("restart", .bool(restart))) }
     }
 }

@@ -14,6 +14,10 @@ struct Sockets: ~Copyable {
         case inbox
         /// Connections of `plugin` that broke.
         case monitor
+        /// Peers of `control` and `ingest` that ask to be let in.
+        case callersAtDoor
+        /// Those of `plugin` and `stream`.
+        case peersAtDoor
     }
 
     /// The addresses that were bound, ports filled in.
@@ -24,16 +28,9 @@ struct Sockets: ~Copyable {
         var plugin: [String]
     }
 
-    /// That of `plugin` and `stream` alone: where it ends, nothing of them is left.
-    private var peers: Context
-    private let ioThreads: Int
-    private let limits: WireLimits
-    private let windowMessages: Int
-    var control: Socket
-    var ingest: Socket
-    var plugin: Socket
-    var stream: Socket
-    private(set) var monitor: SocketMonitor
+    private let settings: SocketSettings
+    private(set) var callers: CallerSockets
+    private(set) var peers: PeerSockets
     var polls: PollSet
     private(set) var bound: Bound
     /// Plugins that send an empty frame ahead get one ahead.
@@ -41,54 +38,191 @@ struct Sockets: ~Copyable {
 
     /// Makes and binds all four.
     static func bound(
-        _ configuration: Configuration, in context: Context, inbox fileDescriptor: Int32
+        _ configuration: Configuration, _ access: AccessControl, inbox fileDescriptor: Int32
     ) throws(ZeroMQError) -> Sockets {
-        let limits = configuration.wireLimits
-        let windowMessages = configuration.engine.maxWindowMessages
-        let control = try router(context, limits)
-        try control.set(.routerHandover(true))
-        let ingest = try router(context, limits)
-        try ingest.set(.routerHandover(true))
-        try ingest.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
-        let peers = try Context(ioThreads: configuration.ioThreads)
-        let plugin = try pluginSocket(peers, limits, windowMessages)
-        let monitor = try plugin.monitor(.disconnected)
-        let stream = try streamSocket(peers)
+        let settings = SocketSettings(configuration)
+        let callers = try CallerSockets(settings, access)
+        let peers = try PeerSockets(settings, access)
         let bound = Bound(
-            control: try bind(control, configuration.control), stream: try bind(stream, configuration.stream),
-            ingest: try bind(ingest, configuration.ingest), plugin: try bind(plugin, configuration.plugin))
+            control: try access.bind(callers.control, configuration.control),
+            stream: try access.bind(peers.stream, configuration.stream),
+            ingest: try access.bind(callers.ingest, configuration.ingest),
+            plugin: try access.bind(peers.plugin, configuration.plugin))
         var polls = PollSet()
-        polls.add(socket: control)
-        polls.add(socket: ingest)
-        polls.add(socket: plugin)
-        polls.add(socket: stream)
-        polls.add(fileDescriptor: fileDescriptor)
-        polls.add(socket: monitor.socket)
-        return Sockets(
-            peers: peers, ioThreads: configuration.ioThreads, limits: limits,
-            windowMessages: windowMessages, control: control, ingest: ingest, plugin: plugin, stream: stream,
-            monitor: monitor, polls: polls, bound: bound)
+        for _ in Endpoint.allCases { polls.add(fileDescriptor: -1) }
+        polls.replace(Endpoint.inbox.rawValue, with: fileDescriptor)
+        var sockets = Sockets(
+            settings: settings, callers: callers, peers: peers, polls: polls, bound: bound)
+        sockets.watchCallers()
+        sockets.watchPeers()
+        return sockets
     }
 
     private init(
-        peers: Context, ioThreads: Int, limits: WireLimits, windowMessages: Int,
-        control: consuming Socket, ingest: consuming Socket, plugin: consuming Socket,
-        stream: consuming Socket,
-        monitor: consuming SocketMonitor,
-        polls: consuming PollSet,
-        bound: Bound
+        settings: SocketSettings, callers: consuming CallerSockets, peers: consuming PeerSockets,
+        polls: consuming PollSet, bound: Bound
     ) {
+        self.settings = settings
+        self.callers = callers
         self.peers = peers
-        self.ioThreads = ioThreads
-        self.limits = limits
-        self.windowMessages = windowMessages
-        self.control = control
-        self.ingest = ingest
-        self.plugin = plugin
-        self.stream = stream
-        self.monitor = monitor
         self.polls = polls
         self.bound = bound
+    }
+
+    private mutating func watchCallers() {
+        polls.replace(Endpoint.control.rawValue, with: callers.control)
+        polls.replace(Endpoint.ingest.rawValue, with: callers.ingest)
+        polls.watch(.callersAtDoor, callers.authenticator)
+    }
+
+    private mutating func watchPeers() {
+        polls.replace(Endpoint.plugin.rawValue, with: peers.plugin)
+        polls.replace(Endpoint.stream.rawValue, with: peers.stream)
+        polls.replace(Endpoint.monitor.rawValue, with: peers.monitor.socket)
+        polls.watch(.peersAtDoor, peers.authenticator)
+    }
+
+    func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
+
+    /// Whether the loop wakes for what comes in there.
+    mutating func watch(_ endpoint: Endpoint, _ on: Bool) {
+        polls.watch(endpoint.rawValue, readable: on, writable: false)
+    }
+
+    // MARK: Binding again
+
+    /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
+    ///
+    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on
+    /// its way to one afterwards, and no listener of before takes an address, or the new one's file, away.
+    ///
+    /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
+    mutating func rebindPeers(_ access: AccessControl) throws(ZeroMQError) {
+        for endpoint in [Endpoint.plugin, .stream, .monitor, .peersAtDoor] { polls.remove(endpoint.rawValue) }
+        try peers.setLinger(ms: 0)
+        peers = try PeerSockets(settings, access)
+        delimited = []
+        watchPeers()
+        try access.bindAgain(peers.plugin, bound.plugin)
+        try access.bindAgain(peers.stream, bound.stream)
+    }
+
+    /// The same with `control` and `ingest`; replies that were sent have `lingerMs` to go out.
+    mutating func rebindCallers(_ access: AccessControl, lingerMs: Int) throws(ZeroMQError) {
+        for endpoint in [Endpoint.control, .ingest, .callersAtDoor] { polls.remove(endpoint.rawValue) }
+        try callers.setLinger(ms: lingerMs)
+        callers = try CallerSockets(settings, access)
+        watchCallers()
+        try access.bindAgain(callers.control, bound.control)
+        try access.bindAgain(callers.ingest, bound.ingest)
+    }
+
+    // MARK: Delimiters
+
+    mutating func remember(_ peer: PeerID, isDelimited: Bool) {
+        if isDelimited { delimited.insert(peer) } else if !delimited.isEmpty { delimited.remove(peer) }
+    }
+
+    mutating func forget(_ peer: PeerID) { delimited.remove(peer) }
+
+    func isDelimited(_ peer: PeerID) -> Bool { !delimited.isEmpty && delimited.contains(peer) }
+}
+
+extension PollSet {
+    fileprivate mutating func watch(
+        _ endpoint: Sockets.Endpoint, _ authenticator: borrowing Authenticator?
+    ) {
+        switch authenticator {
+        case .some(let door): replace(endpoint.rawValue, with: door.socket)
+        case .none: remove(endpoint.rawValue)
+        }
+    }
+}
+
+/// What all sockets of a host are made by.
+struct SocketSettings: Sendable {
+    let ioThreads: Int
+    let limits: WireLimits
+    let maxWindowMessages: Int
+
+    init(_ configuration: Configuration) {
+        ioThreads = configuration.ioThreads
+        limits = configuration.wireLimits
+        maxWindowMessages = configuration.engine.maxWindowMessages
+    }
+
+    fileprivate func router(
+        _ context: Context, _ access: AccessControl, _ domain: String
+    ) throws(ZeroMQError) -> Socket {
+        let socket = try Socket(.router, in: context)
+        try socket.set(.linger(ms: 1000))
+        try socket.set(.maxMessageBytes(limits.maxMessageBytes))
+        try socket.set(access.options(domain))
+        try Self.setLiveness(socket)
+        return socket
+    }
+
+    /// The kernel finds dead peers. Not ZMTP's heartbeats: libzmq 4.3 aborts the process when one is due on a
+    /// connection that broke while it was not being read from, because too much of it was unread.
+    fileprivate static func setLiveness(_ socket: borrowing Socket) throws(ZeroMQError) {
+        try socket.set(.tcpKeepAlive(true))
+        try socket.set(.tcpKeepAliveIdle(seconds: 5))
+        try socket.set(.tcpKeepAliveInterval(seconds: 1))
+        try socket.set(.tcpKeepAliveCount(5))
+        try socket.set(.handshakeInterval(ms: 5000))
+    }
+}
+
+/// `control` and `ingest`, in a context of their own.
+struct CallerSockets: ~Copyable {
+    let control: Socket
+    let ingest: Socket
+    /// Nil where nobody is asked who it is.
+    let authenticator: Authenticator?
+
+    /// Neither is bound yet.
+    fileprivate init(_ settings: SocketSettings, _ access: AccessControl) throws(ZeroMQError) {
+        let context = try Context(ioThreads: settings.ioThreads)
+        let authenticator = access.asks ? try Authenticator(in: context) : nil
+        let control = try settings.router(context, access, "control")
+        try control.set(.routerHandover(true))
+        let ingest = try settings.router(context, access, "ingest")
+        try ingest.set(.routerHandover(true))
+        let largestFrames = Self.unreadBytes / settings.limits.maxFrameBytes
+        try ingest.set(.receiveHighWaterMark(max(4, min(1000, largestFrames))))
+        self.authenticator = authenticator
+        self.control = control
+        self.ingest = ingest
+    }
+
+    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
+    private static let unreadBytes = 64 << 20
+
+    fileprivate borrowing func setLinger(ms: Int) throws(ZeroMQError) {
+        try control.set(.linger(ms: ms))
+        try ingest.set(.linger(ms: ms))
+    }
+}
+
+/// `plugin` and `stream`, in a context of their own: where it ends, nothing of them is left.
+struct PeerSockets: ~Copyable {
+    let plugin: Socket
+    let stream: Socket
+    let monitor: SocketMonitor
+    /// Nil where nobody is asked who it is.
+    let authenticator: Authenticator?
+
+    /// Neither is bound yet.
+    fileprivate init(_ settings: SocketSettings, _ access: AccessControl) throws(ZeroMQError) {
+        let context = try Context(ioThreads: settings.ioThreads)
+        let authenticator = access.asks ? try Authenticator(in: context) : nil
+        let plugin = try Self.pluginSocket(context, settings, access)
+        let monitor = try plugin.monitor(.disconnected)
+        let stream = try Self.streamSocket(context, access)
+        self.authenticator = authenticator
+        self.plugin = plugin
+        self.monitor = monitor
+        self.stream = stream
     }
 
     deinit {
@@ -96,63 +230,43 @@ struct Sockets: ~Copyable {
         plugin.stopMonitor()
     }
 
-    private static func bind(_ socket: borrowing Socket, _ addresses: [String]) throws(ZeroMQError)
-        -> [String]
-    {
-        var bound: [String] = []
-        for address in addresses { bound.append(try socket.bind(address)) }
-        return bound
-    }
-
-    private static func router(
-        _ context: Context, _ limits: WireLimits
-    ) throws(ZeroMQError) -> Socket {
-        let socket = try Socket(.router, in: context)
-        try socket.set(.linger(ms: 1000))
-        try socket.set(.maxMessageBytes(limits.maxMessageBytes))
-        try setLiveness(socket)
-        return socket
-    }
-
-    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
-    private static let unreadBytes = 64 << 20
-    /// What comes in on `stream` are subscriptions.
-    private static let maxSubscriptionBytes = 64 << 10
-
-    /// The kernel finds dead peers. Not ZMTP's heartbeats: libzmq 4.3 aborts the process when one is due on a
-    /// connection that broke while it was not being read from, because too much of it was unread.
-    private static func setLiveness(_ socket: borrowing Socket) throws(ZeroMQError) {
-        try socket.set(.tcpKeepAlive(true))
-        try socket.set(.tcpKeepAliveIdle(seconds: 5))
-        try socket.set(.tcpKeepAliveInterval(seconds: 1))
-        try socket.set(.tcpKeepAliveCount(5))
-        try socket.set(.handshakeInterval(ms: 5000))
-    }
-
     private static func pluginSocket(
-        _ context: Context, _ limits: WireLimits, _ windowMessages: Int
+        _ context: Context, _ settings: SocketSettings, _ access: AccessControl
     ) throws(ZeroMQError) -> Socket {
-        let socket = try router(context, limits)
+        let socket = try settings.router(context, access, "plugin")
         try socket.set(.routerMandatory(true))
         // Windows end a delivery before the mark does, and a full restart may tell where each known app is.
-        try socket.set(.sendHighWaterMark(2 * windowMessages + AppTable.limit))
+        try socket.set(.sendHighWaterMark(2 * settings.maxWindowMessages + AppTable.limit))
         try socket.set(.linger(ms: 200))
         return socket
     }
 
-    private static func streamSocket(_ context: Context) throws(ZeroMQError) -> Socket {
+    private static func streamSocket(
+        _ context: Context, _ access: AccessControl
+    ) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.xpub, in: context)
         try socket.set(.linger(ms: 200))
         try socket.set(.xpubVerbose(true))
+        // Where peers have names, each subscription is granted or not.
+        try socket.set(.xpubManual(access.asks))
         try socket.set(.maxMessageBytes(maxSubscriptionBytes))
         try socket.set(.sendHighWaterMark(10_000))
-        try setLiveness(socket)
+        try socket.set(access.options("stream"))
+        try SocketSettings.setLiveness(socket)
         return socket
+    }
+
+    /// What comes in on `stream` are subscriptions.
+    private static let maxSubscriptionBytes = 64 << 10
+
+    fileprivate borrowing func setLinger(ms: Int) throws(ZeroMQError) {
+        try plugin.set(.linger(ms: ms))
+        try stream.set(.linger(ms: ms))
     }
 
     /// Whether a connection of `plugin` broke since the last time. Takes a bounded number: those that are left are
     /// there in the next turn.
-    func takeDisconnects() throws(ZeroMQError) -> Bool {
+    borrowing func takeDisconnects() throws(ZeroMQError) -> Bool {
         var any = false
         for _ in 0..<Self.disconnectsPerTurn {
             guard try monitor.next() != nil else { break }
@@ -162,47 +276,32 @@ struct Sockets: ~Copyable {
     }
 
     private static let disconnectsPerTurn = 1024
+}
 
-    func isReadable(_ endpoint: Endpoint) -> Bool { polls.isReadable(endpoint.rawValue) }
+extension AccessControl {
+    /// Whether peers are asked who they are.
+    var asks: Bool { keys != nil }
 
-    /// Whether the loop wakes for what comes in there.
-    mutating func watch(_ endpoint: Endpoint, _ on: Bool) {
-        polls.watch(endpoint.rawValue, readable: on, writable: false)
-    }
-
-    /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
-    ///
-    /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on
-    /// its way to one afterwards, and no listener of before takes an address, or the new one's file, away.
-    ///
-    /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
-    mutating func rebind() throws(ZeroMQError) {
-        try plugin.set(.linger(ms: 0))
-        try stream.set(.linger(ms: 0))
-        polls.remove(Endpoint.plugin.rawValue)
-        polls.remove(Endpoint.stream.rawValue)
-        polls.remove(Endpoint.monitor.rawValue)
-        plugin.stopMonitor()
-        let peers = try Context(ioThreads: ioThreads)
-        plugin = try Self.pluginSocket(peers, limits, windowMessages)
-        monitor = try plugin.monitor(.disconnected)
-        stream = try Self.streamSocket(peers)
-        self.peers = peers
-        polls.replace(Endpoint.plugin.rawValue, with: plugin)
-        polls.replace(Endpoint.monitor.rawValue, with: monitor.socket)
-        polls.replace(Endpoint.stream.rawValue, with: stream)
-        delimited = []
-        try Self.bindAgain(plugin, bound.plugin, &polls)
-        try Self.bindAgain(stream, bound.stream, &polls)
+    /// Returns the addresses with their ports.
+    fileprivate func bind(
+        _ socket: borrowing Socket, _ addresses: [String]
+    ) throws(ZeroMQError) -> [String] {
+        var bound: [String] = []
+        for address in addresses {
+            try socket.set(options(for: address))
+            bound.append(try socket.bind(address))
+        }
+        return bound
     }
 
     private static let rebindAttempts = 500
 
     /// A peer that connects to nobody's port may have got that port for its own end.
-    private static func bindAgain(
-        _ socket: borrowing Socket, _ addresses: [String], _ polls: inout PollSet
+    fileprivate func bindAgain(
+        _ socket: borrowing Socket, _ addresses: [String]
     ) throws(ZeroMQError) {
         for address in addresses {
+            try socket.set(options(for: address))
             var attempt = 0
             while true {
                 do throws(ZeroMQError) {
@@ -210,21 +309,13 @@ struct Sockets: ~Copyable {
                     break
                 } catch {
                     attempt += 1
-                    guard error.code == .addressInUse, attempt < rebindAttempts else { throw error }
+                    guard error.code == .addressInUse, attempt < Self.rebindAttempts else { throw error }
                     var pause = PollSet()
                     _ = try pause.wait(timeoutMs: 10)
                 }
             }
         }
     }
-
-    mutating func remember(_ peer: PeerID, isDelimited: Bool) {
-        if isDelimited { delimited.insert(peer) } else if !delimited.isEmpty { delimited.remove(peer) }
-    }
-
-    mutating func forget(_ peer: PeerID) { delimited.remove(peer) }
-
-    func isDelimited(_ peer: PeerID) -> Bool { !delimited.isEmpty && delimited.contains(peer) }
 }
 
 extension PeerID {

@@ -14,6 +14,8 @@ public enum HistoryCommand: String, Hashable, Sendable, CaseIterable {
     case forget
     /// A copied or mended state was accepted.
     case restored
+    /// Lifecycle commands were refused for want of a role: `source` gave them, `forbidden` says which, `count` how many.
+    case forbidden
     /// A keyed command's reply that was known only later (a hold with `waitMs`).
     case reply
 }

@@ -118,7 +118,7 @@ public struct RecoveredHistory: Hashable, Sendable {
             }
         case .evicted, .forget:
             guard extras.collector != nil else { throw FormatFault("`collector` is missing") }
-        case .restored, .reply:
+        case .restored, .reply, .forbidden:
             break
         case nil:
             throw FormatFault("there is no command `\(draft.command)`")

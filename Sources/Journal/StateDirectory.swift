@@ -13,6 +13,8 @@ public struct StateDirectory: ~Copyable, Sendable {
 
     public static let lockName = "lock"
     public static let identityName = "identity"
+    /// Keys may be there before the first host is, and are no state.
+    public static let keysName = "keys"
     private static let identityTemporaryName = "identity.new"
     private static let format = "holdgate-state"
     private static let version: UInt64 = 1
@@ -135,7 +137,7 @@ public struct StateDirectory: ~Copyable, Sendable {
     private func isEmpty() throws(StateDirectoryError) -> Bool {
         guard let stream = opendir(path) else { throw .system(path: path, Self.failed("opendir")) }
         defer { closedir(stream) }
-        let own: Set = [".", "..", Self.lockName, Self.identityTemporaryName, "lost+found"]
+        let own: Set = [".", "..", Self.lockName, Self.identityTemporaryName, Self.keysName, "lost+found"]
         while let entry = readdir(stream) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 String(cString: UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self))

@@ -57,7 +57,7 @@ extension ScriptedHost {
             return [
                 .init("since", .string(Timestamp.text(ms: lastBody.wallMs))), .init("pending", .uint(0)),
                 .init("gated", .uint(0)), .init("queuedBytes", .uint(0)),
-                .init("initializedWith", .string("initialize")),
+                .init("initializedWith", .string("initialize")), .init("access", .string("local")),
             ]
         case .commands:
             return [.init("commands", .array(ControlCommand.names.map { .string($0) }))]
@@ -67,6 +67,7 @@ extension ScriptedHost {
         case .deadLetters: return [.init("deadLetters", .array([]))]
         case .stats: return [.init("stats", .object([]))]
         case .request: return [.init("value", .null)]
+        case .reload: return [.init("keys", .null)]
         case .isOperating, .ping, .forget, .requeue, .plugin, .appLifecycle: return []
         }
     }

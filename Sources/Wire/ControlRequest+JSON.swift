@@ -139,6 +139,7 @@ extension ControlCommand {
             self = .appLifecycle(
                 app: try arguments.required(arguments.nameString("app"), "app"),
                 try arguments.required(arguments.choice("phase", AppPhase.self), "phase"))
+        case "reload": self = .reload
         default: return nil
         }
     }
@@ -217,7 +218,7 @@ extension ControlCommand {
             writer.member("app", app)
             writer.member("phase", phase.rawValue)
         case .kill, .initialize, .initializeWithHoldingOperations, .state, .isOperating, .ping, .commands,
-            .configuration, .plugins, .stats:
+            .configuration, .plugins, .stats, .reload:
             break
         }
     }

@@ -68,6 +68,8 @@ public enum ControlCommand: Hashable, Sendable {
     case plugin(name: String, PluginAction)
     /// An app came to the foreground, or left it.
     case appLifecycle(app: String, AppPhase)
+    /// Read the authorised keys and the folder of plugins again.
+    case reload
 
     /// The name on the wire (never an alias).
     public var name: String {
@@ -93,6 +95,7 @@ public enum ControlCommand: Hashable, Sendable {
         case .request: "request"
         case .plugin: "plugin"
         case .appLifecycle: "appLifecycle"
+        case .reload: "reload"
         }
     }
 
@@ -103,7 +106,7 @@ public enum ControlCommand: Hashable, Sendable {
             .endLaunch:
             true
         case .state, .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
-            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle:
+            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle, .reload:
             false
         }
     }
@@ -114,7 +117,7 @@ public enum ControlCommand: Hashable, Sendable {
         "endLaunch",
         "state", "isOperating", "ping", "commands", "configuration", "configure", "history", "plugins",
         "forget",
-        "deadLetters", "requeue", "stats", "request", "plugin", "appLifecycle",
+        "deadLetters", "requeue", "stats", "request", "plugin", "appLifecycle", "reload",
     ]
 }
 

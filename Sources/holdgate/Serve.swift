@@ -62,7 +62,7 @@ enum ServeCommand {
             if polls[1].revents != 0 { break }
             while let signal = signals.next() {
                 guard signal != SIGHUP else {
-                    host.reloadPlugins()
+                    host.reload()
                     continue
                 }
                 isAskedToStop = true

@@ -282,7 +282,8 @@ struct Desk: Hashable {
         case .lookUp(_, let requester, let reply): replies[requester] = reply
         case .requeue(_, _, let seqs): requeues.append(seqs)
         case .endRequeue(_, let isTaken): endedRequeues.append(isTaken)
-        case .supervise(let requester, let reply, _, _): replies[requester] = reply
+        case .supervise(let requester, let reply, _, _), .reload(let requester, let reply):
+            replies[requester] = reply
         case .stop(let restart): stops.append(restart)
         case .log(_, let message, _): logs.append(message)
         }

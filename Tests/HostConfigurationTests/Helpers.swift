@@ -42,7 +42,7 @@ extension Configuration.Key {
             return choices.first { .string($0) != standard }.map { .string($0) } ?? .null
         case .addresses: return .array([.string("ipc:///run/\(name)"), .string("tcp://*:0")])
         case .names: return .array([.string("audit"), .string("billing")])
-        case .directory, .optionalDirectory: return .string("/var/lib/h")
+        case .directory, .optionalDirectory, .optionalFile: return .string("/var/lib/h")
         }
     }
 

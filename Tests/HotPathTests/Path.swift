@@ -157,7 +157,7 @@ final class Path {
                 reply.write(into: &writer)
                 replies += 1
             case .persist, .reply, .publish, .publishBlock, .releaseBlock, .send, .rebind, .lookUp, .requeue,
-                .endRequeue, .supervise, .stop, .log:
+                .endRequeue, .supervise, .reload, .stop, .log:
                 break
             }
         }

@@ -106,7 +106,7 @@ struct Judge {
             .isOperating,
             .ping,
             .commands, .configuration, .configure, .history, .plugins, .forget, .deadLetters, .requeue,
-            .stats, .request, .plugin, .appLifecycle:
+            .stats, .request, .plugin, .appLifecycle, .reload:
             break
         }
         if case .holdOperation(.some, _) = request.command { return }

@@ -250,7 +250,8 @@ final class SimulatedHost {
         case .requeue(let requester, let id, _):
             engine.refuseRequeued(
                 requester, id: id, WireError(.invalidArgument, "not in this world"), into: &effects)
-        case .supervise(let requester, let reply, _, _): outputs.append(.reply(requester, reply))
+        case .supervise(let requester, let reply, _, _), .reload(let requester, let reply):
+            outputs.append(.reply(requester, reply))
         case .endRequeue: break
         case .stop(let restart): outputs.append(.stopped(restart: restart))
         case .log: break

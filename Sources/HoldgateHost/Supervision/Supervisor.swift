@@ -191,7 +191,7 @@ struct SupervisorLoop {
     private mutating func spawn(_ manifest: PluginManifest) {
         let name = manifest.name
         do {
-            guard let order = environment.order(manifest) else {
+            guard let order = try environment.order(manifest) else {
                 let problem = "no program \(manifest.command): not in its folder, beside the host, or in PATH"
                 return core.failedToSpawn(name, problem, nowMs: Clock.monotonicMs(), into: &effects)
             }

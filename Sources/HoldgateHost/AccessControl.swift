@@ -1,0 +1,129 @@
+import Access
+import Glibc
+import KeyFiles
+import Platform
+import ZeroMQ
+
+/// Whom the host lets in, and what they may do.
+///
+/// Without authorised keys the host asks nobody: it binds to loopback and to paths, whose permissions say who reaches it,
+/// or anywhere if it was told `--insecure`.
+struct AccessControl: Sendable {
+    /// What each of the addresses proves, and by what.
+    struct Keys: Sendable {
+        let host: CurveKeyPair
+        var authorized: AuthorizedKeys
+        /// Where `authorized` is read from.
+        let path: String
+    }
+
+    private(set) var keys: Keys?
+    /// The keys of the plugins that the host starts itself.
+    let plugins: PluginKeys
+
+    /// The name of a peer on a path whose process runs as the host's own user: no name in a file can be it.
+    private static let ownUser = "@own"
+
+    init(keys: Keys?, plugins: PluginKeys) {
+        self.keys = keys
+        self.plugins = plugins
+    }
+
+    /// Reads the files that the configuration names. Keys are asked for where there is a file that authorises some.
+    static func read(_ configuration: Configuration) throws(StartError) -> AccessControl {
+        let places = KeyPlaces(configuration)
+        let plugins = PluginKeys(directory: configuration.stateDir + "/keys/plugins")
+        do {
+            guard let authorized = try AuthorizedKeysFile.readIfThere(places.authorized) else {
+                guard configuration.authorizedKeys.isEmpty, try KeyFile.readIfThere(places.host) == nil else {
+                    throw StartError(
+                        "there are no authorised keys at \(places.authorized), though this host has a key: put the file "
+                            + "back, or remove \(places.host) to go without keys")
+                }
+                return AccessControl(keys: nil, plugins: plugins)
+            }
+            guard !configuration.isInsecure else {
+                throw StartError(
+                    "--insecure goes with no keys at all, and \(places.authorized) authorises some")
+            }
+            let pair = try KeyFile.read(places.host).pair
+            return AccessControl(
+                keys: Keys(host: pair, authorized: authorized, path: places.authorized), plugins: plugins)
+        } catch let error as StartError {
+            throw error
+        } catch {
+            throw StartError("\(error)")
+        }
+    }
+
+    /// Refuses to bind where strangers reach a host that asks nobody who they are.
+    func checkAddresses(_ configuration: Configuration) throws(StartError) {
+        guard keys == nil, !configuration.isInsecure else { return }
+        let addresses =
+            configuration.control + configuration.stream + configuration.ingest + configuration.plugin
+        guard let open = addresses.first(where: { !Configuration.Address.isLocal($0) }) else { return }
+        throw StartError(
+            "\(open) is open to other machines, and this host asks nobody for a key: make keys with `holdgate keys new`, "
+                + "or bind to 127.0.0.1 or an ipc:// path; --insecure binds anyway, and whoever reaches it may kill the "
+                + "launch and read all events")
+    }
+
+    /// The file again. Throws, and the one in force stays, if it can't be read.
+    ///
+    /// - Returns: whether somebody who is in may be in no longer, or may do less.
+    mutating func reload() throws -> Bool {
+        guard let before = keys else { return false }
+        let authorized = try AuthorizedKeysFile.read(before.path)
+        keys?.authorized = authorized
+        return before.authorized.takesAway(whenReplacedBy: authorized)
+    }
+
+    /// The name under which a peer is let in; nil: it is refused.
+    func admit(_ peer: Peer) -> String? {
+        guard let keys else { return nil }
+        switch peer.credentials {
+        case .curve(let key): return keys.authorized.name(of: .key(key.z85)) ?? plugins.name(of: key)
+        case .none(let user?):
+            return keys.authorized.name(of: .uid(user.uid)) ?? keys.authorized.name(of: .gid(user.gid))
+                ?? (user.uid == geteuid() ? Self.ownUser : nil)
+        case .none(nil), .other: return nil
+        }
+    }
+
+    /// Who sent a message.
+    ///
+    /// - Parameter userID: as its frames bear it.
+    func caller(_ userID: String?) -> Caller {
+        guard let keys else { return .anybody }
+        // Whoever may read the host's memory and files may do all else, too.
+        if userID == Self.ownUser { return .anybody }
+        guard let userID else { return Caller(name: "", permissions: .none) }
+        let permissions = keys.authorized.permissions(of: userID) ?? plugins.permissions(of: userID) ?? .none
+        return Caller(name: userID, permissions: permissions)
+    }
+
+    // MARK: Sockets
+
+    /// What a socket must be told ahead of its addresses.
+    func options(_ domain: String) -> [SocketOption] {
+        keys == nil ? [] : SocketOption.authenticated(domain: domain)
+    }
+
+    /// What a socket must be told ahead of this address.
+    func options(for address: String) -> [SocketOption] {
+        guard let keys else { return [] }
+        return address.hasPrefix("tcp://") ? SocketOption.curveServer(keys.host.secretKey) : [.noCurve]
+    }
+}
+
+/// Where the files with keys are.
+struct KeyPlaces {
+    let authorized: String
+    let host: String
+
+    init(_ configuration: Configuration) {
+        let standard = StateKeys(stateDir: configuration.stateDir)
+        authorized = configuration.authorizedKeys.isEmpty ? standard.authorized : configuration.authorizedKeys
+        host = configuration.hostKeyFile.isEmpty ? standard.host : configuration.hostKeyFile
+    }
+}
