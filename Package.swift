@@ -52,13 +52,18 @@ let package = Package(
             dependencies: ["Access", "KeyFiles", "Engine", "Journal", "Wire", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .target(
-            name: "HoldgateClient", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
+            name: "HoldgateClient",
+            dependencies: ["KeyFiles", "Lifecycle", "Wire", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .target(
             name: "PluginCheck", dependencies: ["Lifecycle", "Wire", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .executableTarget(
-            name: "holdgate", dependencies: ["HoldgateHost", "HoldgateClient", "PluginCheck", "Platform"],
+            name: "holdgate",
+            dependencies: [
+                "Access", "HoldgateHost", "HoldgateClient", "Journal", "KeyFiles", "PluginCheck", "Platform",
+                "ZeroMQ",
+            ],
             swiftSettings: strict),
 
         // Bundled plugins: processes of their own, which use the client library like anybody's.

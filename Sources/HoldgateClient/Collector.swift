@@ -18,6 +18,8 @@ public final class Collector: Sendable {
     public struct Options: Sendable {
         /// The host's `plugin`.
         public var endpoint = Endpoints().plugin
+        /// Nil: those of the environment, if there are any.
+        public var credentials: Credentials?
         /// The cursor belongs to this name.
         public var name: String
         public var version = "0"
@@ -44,6 +46,7 @@ public final class Collector: Sendable {
         var configuration = Plugin.Configuration(
             name: options.name, version: options.version, collect: options.collect)
         configuration.endpoint = options.endpoint
+        configuration.credentials = options.credentials
         configuration.gatherBytes = options.gatherBytes
         plugin = try Plugin(configuration)
     }

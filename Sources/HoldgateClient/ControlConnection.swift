@@ -12,7 +12,13 @@ public struct ControlConnection: Sendable {
     /// The host's address, `tcp://host:port` or `ipc:///path`.
     public let endpoint: String
 
-    public init(endpoint: String) { self.endpoint = endpoint }
+    /// Nil: those of the environment, if there are any.
+    public let credentials: Credentials?
+
+    public init(endpoint: String, credentials: Credentials? = nil) {
+        self.endpoint = endpoint
+        self.credentials = credentials
+    }
 
     /// Attempts of one exchange, the first included.
     static let attemptLimit = 8
@@ -34,7 +40,8 @@ public struct ControlConnection: Sendable {
         var writer = JSONWriter()
         request.write(into: &writer)
         var exchange = Exchange(
-            endpoint: endpoint, payload: writer.bytes, id: request.id, cancel: cancel,
+            endpoint: endpoint, credentials: try credentials.orOfProcess(), payload: writer.bytes,
+            id: request.id, cancel: cancel,
             attempts: request.command.isRepeatable ? Self.attemptLimit : 1)
         do {
             return try exchange.run(timeoutMs: timeoutMs, attemptMs: max(attemptMs ?? timeoutMs / 3, 50))
@@ -64,6 +71,7 @@ extension ControlCommand {
 /// One request's attempts, and the wait for whichever is answered first.
 private struct Exchange {
     let endpoint: String
+    let credentials: Credentials?
     let payload: [UInt8]
     let id: String?
     let cancel: EventFD?
@@ -71,8 +79,12 @@ private struct Exchange {
     /// The last answer that said "outcome unknown, ask again".
     private var unsettled: HoldgateError?
 
-    init(endpoint: String, payload: [UInt8], id: String?, cancel: EventFD?, attempts: Int) {
+    init(
+        endpoint: String, credentials: Credentials?, payload: [UInt8], id: String?, cancel: EventFD?,
+        attempts: Int
+    ) {
         self.endpoint = endpoint
+        self.credentials = credentials
         self.payload = payload
         self.id = id
         self.cancel = cancel
@@ -88,7 +100,7 @@ private struct Exchange {
             let now = Clock.monotonicMs()
             if now >= end { throw unsettled ?? noAnswer(timeoutMs) }
             if now >= nextAttempt, sockets.count < attempts {
-                try sockets.attempt(endpoint, payload)
+                try sockets.attempt(endpoint, credentials, payload)
                 nextAttempt = now + attemptMs
             }
             let wake = sockets.count < attempts ? min(end, nextAttempt) : end
@@ -120,7 +132,9 @@ private struct Exchange {
 
     private func noAnswer(_ timeoutMs: Int64) -> HoldgateError {
         HoldgateError(
-            .noAnswer, "no host answered at \(endpoint) within \(timeoutMs) ms",
+            .noAnswer,
+            "no host answered at \(endpoint) within \(timeoutMs) ms"
+                + Credentials.hint(endpoint, credentials),
             retryable: true)
     }
 }
@@ -135,10 +149,12 @@ private struct AttemptSockets: ~Copyable {
 
     var count: Int { attempts.count }
 
-    mutating func attempt(_ endpoint: String, _ payload: [UInt8]) throws(HoldgateError) {
+    mutating func attempt(
+        _ endpoint: String, _ credentials: Credentials?, _ payload: [UInt8]
+    ) throws(HoldgateError) {
         do {
             let socket = try Socket(.dealer, in: context, .linger(ms: 0), .reconnectInterval(ms: 20))
-            try socket.connect(endpoint)
+            try socket.connect(endpoint, credentials)
             // A DEALER that connects always has room for the first message.
             _ = try socket.send(payload)
             attempts.append(SocketBox(socket))

@@ -15,6 +15,7 @@ public struct LiveEvent: Hashable, Sendable {
 /// Live events off the stream. A slow subscriber loses some: whoever may lose nothing is a `Collector`.
 public final class EventSubscription: Sendable {
     private let endpoint: String
+    private let credentials: Credentials?
     private let prefix: String
     private let context: Context
     private let wake: EventFD
@@ -22,9 +23,13 @@ public final class EventSubscription: Sendable {
 
     /// - Parameters:
     ///   - endpoint: the host's `stream`.
+    ///   - credentials: nil: those of the environment, if there are any.
     ///   - prefix: types that begin with this; empty: all.
-    public init(_ endpoint: String = Endpoints().stream, prefix: String = "") throws(HoldgateError) {
+    public init(
+        _ endpoint: String = Endpoints().stream, prefix: String = "", credentials: Credentials? = nil
+    ) throws(HoldgateError) {
         self.endpoint = endpoint
+        self.credentials = try credentials.orOfProcess()
         self.prefix = prefix
         context = try ClientContext.get()
         do {
@@ -45,7 +50,7 @@ public final class EventSubscription: Sendable {
         let socket = try Socket(
             .sub, in: context, .linger(ms: 0), .heartbeatInterval(ms: 1000), .heartbeatTimeout(ms: 5000))
         try socket.subscribe(to: "event." + prefix)
-        try socket.connect(endpoint)
+        try socket.connect(endpoint, credentials)
         var frame = Frame()
         let parser = JSONParser()
         var polls = PollSet()

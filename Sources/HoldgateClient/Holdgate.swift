@@ -23,17 +23,23 @@ public struct Holdgate: Sendable {
 
     /// - Parameters:
     ///   - endpoint: the host's `control`.
+    ///   - credentials: nil: those of the environment, if there are any.
     ///   - timeout: without the time that a `holdOperation(wait:)` waits on top.
     public init(
-        endpoint: String = Endpoints().control, timeout: Duration = .seconds(5), source: String? = nil
+        endpoint: String = Endpoints().control, timeout: Duration = .seconds(5), source: String? = nil,
+        credentials: Credentials? = nil
     ) {
-        connection = ControlConnection(endpoint: endpoint)
+        connection = ControlConnection(endpoint: endpoint, credentials: credentials)
         self.timeout = timeout
         self.source = source
     }
 
-    public init(endpoints: Endpoints, timeout: Duration = .seconds(5), source: String? = nil) {
-        self.init(endpoint: endpoints.control, timeout: timeout, source: source)
+    public init(
+        endpoints: Endpoints, timeout: Duration = .seconds(5), source: String? = nil,
+        credentials: Credentials? = nil
+    ) {
+        self.init(
+            endpoint: endpoints.control, timeout: timeout, source: source, credentials: credentials)
         stream = endpoints.stream
     }
 

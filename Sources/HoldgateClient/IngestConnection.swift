@@ -10,7 +10,13 @@ public struct IngestConnection: Sendable {
     /// The host's address, `tcp://host:port` or `ipc:///path`.
     public let endpoint: String
 
-    public init(endpoint: String = Endpoints().ingest) { self.endpoint = endpoint }
+    /// Nil: those of the environment, if there are any.
+    public let credentials: Credentials?
+
+    public init(endpoint: String = Endpoints().ingest, credentials: Credentials? = nil) {
+        self.endpoint = endpoint
+        self.credentials = credentials
+    }
 
     /// Sends one batch, once, and waits for its reply. Each call has a socket of its own: no late reply is taken for
     /// another's.
@@ -32,7 +38,7 @@ public struct IngestConnection: Sendable {
         do {
             let socket = try Socket(
                 .dealer, in: try ClientContext.get(), .linger(ms: 0), .reconnectInterval(ms: 20))
-            try socket.connect(endpoint)
+            try socket.connect(endpoint, credentials.orOfProcess())
             _ = try socket.send(writer.bytes, more: true)
             _ = try socket.send(lines)
             var polls = PollSet()

@@ -17,6 +17,8 @@ public final class Plugin: Sendable {
     public struct Configuration: Sendable {
         /// The host's `plugin`.
         public var endpoint = Endpoints().plugin
+        /// Nil: those of the environment, if there are any.
+        public var credentials: Credentials?
         /// 1 to 128 bytes. A collector's cursor belongs to it.
         public var name: String
         public var version: String
@@ -85,6 +87,8 @@ public final class Plugin: Sendable {
             throw HoldgateError(
                 .invalidArgument, "a service's name has 1 to \(WireBounds.serviceBytes) bytes: \(bad)")
         }
+        var configuration = configuration
+        configuration.credentials = try configuration.credentials.orOfProcess()
         self.configuration = configuration
         context = try ClientContext.get()
         do {

@@ -73,7 +73,7 @@ struct PluginLine: ~Copyable {
             let socket = try Socket(
                 .dealer, in: context, .linger(ms: 0), .receiveHighWaterMark(0), .heartbeatInterval(ms: 1000),
                 .heartbeatTimeout(ms: 5000))
-            try socket.connect(configuration.endpoint)
+            try socket.connect(configuration.endpoint, configuration.credentials)
             link = SocketBox(socket)
         } catch {
             throw HoldgateError(zeroMQ: error)

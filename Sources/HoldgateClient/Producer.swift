@@ -20,6 +20,8 @@ public final class Producer: Sendable {
     public struct Options: Hashable, Sendable {
         /// The host's `ingest`.
         public var endpoint = Endpoints().ingest
+        /// Nil: those of the environment, if there are any.
+        public var credentials: Credentials?
         /// Names this producer at the host, which tells retries by it; 1 to 128 bytes.
         public var name: String
         /// Events a batch, at most 65,536.
@@ -85,6 +87,8 @@ public final class Producer: Sendable {
         guard options.unacknowledgedBatches > 0, options.batchBytes > 0,
             (1...WireLimits().maxEventsPerMessage).contains(options.batchEvents)
         else { throw HoldgateError(.invalidArgument, "a producer's bounds are at least 1") }
+        var options = options
+        options.credentials = try options.credentials.orOfProcess()
         shared = try ProducerQueue(options)
         var seed = SystemRandomNumberGenerator()
         let worker = ProducerWorker(shared, options, context: try ClientContext.get(), seed: seed.next())

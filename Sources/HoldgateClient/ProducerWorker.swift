@@ -87,7 +87,7 @@ private struct ProducerLine: ~Copyable {
             .dealer, in: context, .linger(ms: 0), .immediate(true), .reconnectInterval(ms: -1),
             .sendHighWaterMark(0), .receiveHighWaterMark(0), .heartbeatInterval(ms: 1000),
             .heartbeatTimeout(ms: 5000))
-        try socket.connect(options.endpoint)
+        try socket.connect(options.endpoint, options.credentials)
         link = SocketBox(socket)
         isConnected = false
         connectEndsMs = Clock.monotonicMs() + patienceMs

@@ -13,6 +13,7 @@ import ZeroMQ
 /// are noticed by the numbers and by heartbeats, and filled from the history over `control`.
 public final class StateSubscription: Sendable {
     private let endpoints: Endpoints
+    private let credentials: Credentials?
     private let after: StateChange.Place?
     private let context: Context
     private let wake: EventFD
@@ -25,9 +26,10 @@ public final class StateSubscription: Sendable {
     ///   - after: the last change that is known from before, as a logger has it in its file; nil: the present
     ///     state comes first.
     public init(
-        endpoints: Endpoints = Endpoints(), after: StateChange.Place? = nil
+        endpoints: Endpoints = Endpoints(), after: StateChange.Place? = nil, credentials: Credentials? = nil
     ) throws(HoldgateError) {
         self.endpoints = endpoints
+        self.credentials = try credentials.orOfProcess()
         self.after = after
         context = try ClientContext.get()
         do {
@@ -45,7 +47,7 @@ public final class StateSubscription: Sendable {
 
     /// Hands changes to `handler` until stopped; blocks the calling thread, on which `handler` runs.
     public func run(_ handler: (StateChange) throws -> Void) throws {
-        let socket = try Self.open(context, endpoints.stream)
+        let socket = try Self.open(context, endpoints.stream, credentials)
         var follower = StateFollower(after: after)
         var walk = HistoryWalk()
         var frame = Frame()
@@ -80,13 +82,15 @@ public final class StateSubscription: Sendable {
         }
     }
 
-    private static func open(_ context: Context, _ endpoint: String) throws(HoldgateError) -> Socket {
+    private static func open(
+        _ context: Context, _ endpoint: String, _ credentials: Credentials?
+    ) throws(HoldgateError) -> Socket {
         do {
             let socket = try Socket(
                 .sub, in: context, .linger(ms: 0), .heartbeatInterval(ms: 1000), .heartbeatTimeout(ms: 5000))
             try socket.subscribe(to: "state")
             try socket.subscribe(to: "heartbeat")
-            try socket.connect(endpoint)
+            try socket.connect(endpoint, credentials)
             return socket
         } catch {
             throw HoldgateError(zeroMQ: error)
@@ -125,7 +129,7 @@ public final class StateSubscription: Sendable {
     }
 
     private func recover(_ walk: inout HistoryWalk, after place: StateChange.Place) -> [StateChange]? {
-        let connection = ControlConnection(endpoint: endpoints.control)
+        let connection = ControlConnection(endpoint: endpoints.control, credentials: credentials)
         let changes = try? walk.transitions(after: place) { after, limit throws(HoldgateError) in
             let request = ControlRequest(.history(after: after, limit: limit))
             return try HistoryRecord.records(

@@ -116,12 +116,12 @@ struct AccessControl: Sendable {
     }
 }
 
-/// Where the files with keys are.
-struct KeyPlaces {
-    let authorized: String
-    let host: String
+/// Where a host's files with keys are.
+public struct KeyPlaces: Hashable, Sendable {
+    public let authorized: String
+    public let host: String
 
-    init(_ configuration: Configuration) {
+    public init(_ configuration: Configuration) {
         let standard = StateKeys(stateDir: configuration.stateDir)
         authorized = configuration.authorizedKeys.isEmpty ? standard.authorized : configuration.authorizedKeys
         host = configuration.hostKeyFile.isEmpty ? standard.host : configuration.hostKeyFile

@@ -35,6 +35,16 @@ public struct StateDirectory: ~Copyable, Sendable {
         return directory
     }
 
+    /// Whether the process that locked it last is there: a host that runs, or somebody who got its number. The lock
+    /// itself is left alone, for a host that starts meanwhile would find it taken.
+    public static func seemsInUse(_ path: String) -> Bool {
+        let file = Glibc.open(path + "/" + lockName, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        guard let pid = processID(in: file), pid > 0 else { return false }
+        return kill(pid, 0) == 0 || errno == EPERM
+    }
+
     private init(path: String, lock: Int32) {
         self.path = path
         self.lock = lock

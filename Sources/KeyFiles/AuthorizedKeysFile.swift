@@ -35,13 +35,27 @@ public enum AuthorizedKeysFile {
         }
     }
 
+    /// Throws where `add` would.
+    public static func check(
+        _ entries: [AuthorizedKeys.Entry], for path: String
+    ) throws(KeyFileError) {
+        var keys = try readIfThere(path) ?? AuthorizedKeys()
+        try add(entries, to: &keys)
+    }
+
+    private static func add(
+        _ entries: [AuthorizedKeys.Entry], to keys: inout AuthorizedKeys
+    ) throws(KeyFileError) {
+        for entry in entries {
+            do throws(AccessError) { try keys.add(entry) } catch { throw KeyFileError("\(error)") }
+        }
+    }
+
     /// Adds lines at the end of the file, or makes it. Throws, and changes nothing, where one does not fit.
     public static func add(_ entries: [AuthorizedKeys.Entry], to path: String) throws(KeyFileError) {
         try change(path) { (text) throws(KeyFileError) in
             var keys = try parse(text, path)
-            for entry in entries {
-                do throws(AccessError) { try keys.add(entry) } catch { throw KeyFileError("\(error)") }
-            }
+            try add(entries, to: &keys)
             let start = text.isEmpty || text.hasSuffix("\n") ? text : text + "\n"
             return start + entries.map { $0.line + "\n" }.joined()
         }

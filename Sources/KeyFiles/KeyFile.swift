@@ -56,6 +56,12 @@ public struct KeyFile: Hashable, Sendable {
     /// Writes a file that is not there yet.
     public func write(_ path: String) throws(KeyFileError) { try PrivateFile.write(text, path, .never) }
 
+    /// Writes a file that is not there yet, and makes the directory where that is missing.
+    public func create(_ path: String) throws(KeyFileError) {
+        try PrivateFile.makeDirectory(PrivateFile.parent(of: path))
+        try write(path)
+    }
+
     /// Writes it over what is there, and makes the directory where that is missing.
     public func replace(_ path: String) throws(KeyFileError) {
         try PrivateFile.makeDirectory(PrivateFile.parent(of: path))

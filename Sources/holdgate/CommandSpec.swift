@@ -27,17 +27,22 @@ struct CommandSpec: Sendable {
     var detail = ""
     var flags: [Flag] = []
     var examples: [String] = []
+    /// It speaks to no host.
+    var isLocal = false
     /// Returns the exit status.
     let run: @Sendable (Invocation) throws -> Int32
 
     /// Its own flags and those that every command has.
-    var allFlags: [Flag] { flags + [.timeout, .json, .help] }
+    var allFlags: [Flag] { flags + (isLocal ? [] : [.keyFile, .hostKey, .timeout]) + [.json, .help] }
 }
 
 extension Flag {
     static let control = Flag("--control", "ADDRESS", "the host's control endpoint (or HOLDGATE_CONTROL)")
     static let stream = Flag("--stream", "ADDRESS", "the host's stream endpoint (or HOLDGATE_STREAM)")
     static let ingest = Flag("--ingest", "ADDRESS", "the host's ingest endpoint (or HOLDGATE_INGEST)")
+    static let keyFile = Flag("--key", "FILE", "the key that the host knows you by (or HOLDGATE_KEY_FILE)")
+    static let hostKey = Flag(
+        "--host-key", "KEY", "the host's public key, if it is not in that file (or HOLDGATE_HOST_KEY)")
     static let timeout = Flag(
         "--timeout", "DURATION", "give up when no host answers for so long (default: 5s)")
     static let json = Flag("--json", nil, "one line of JSON, for programs")
@@ -47,7 +52,7 @@ extension Flag {
     static let lifecycle = [
         Flag("--reason", "TEXT", "why, for the history: a ticket, not personal data"),
         Flag("--source", "NAME", "who asks, for the history (default: user@host)"),
-        Flag("--key", "KEY", "with the same key the same command is done only once"),
+        Flag("--idempotency-key", "KEY", "with the same one the same command is done only once"),
         control,
     ]
 }
@@ -141,11 +146,26 @@ struct Invocation: Sendable {
     func holdgate() throws -> Holdgate {
         Holdgate(
             endpoint: endpoints.control, timeout: try timeout(),
-            source: values["--source"] ?? console.identity)
+            source: values["--source"] ?? console.identity, credentials: try credentials())
+    }
+
+    /// Those that the flags or the variables name; nil: none.
+    func credentials() throws -> Credentials? {
+        do throws(HoldgateError) {
+            return try Credentials { name in
+                switch name {
+                case "HOLDGATE_KEY_FILE": values["--key"] ?? console.environment(name)
+                case "HOLDGATE_HOST_KEY": values["--host-key"] ?? console.environment(name)
+                default: nil
+                }
+            }
+        } catch {
+            throw UsageError(error.message)
+        }
     }
 
     /// The command with this invocation's reason and key.
     func described<Result>(_ command: Command<Result>) -> Command<Result> {
-        command.with(reason: values["--reason"], key: values["--key"])
+        command.with(reason: values["--reason"], key: values["--idempotency-key"])
     }
 }

@@ -30,9 +30,11 @@ enum EmitCommand {
         guard (path == nil) == !invocation.arguments.isEmpty else {
             throw UsageError("emit needs either TYPE or --file")
         }
+        let credentials = try invocation.credentials()
         var options = Producer.Options(
-            name: invocation.values["--producer"] ?? defaultName(invocation.console))
+            name: invocation.values["--producer"] ?? defaultName(invocation.console, credentials?.name))
         options.endpoint = invocation.endpoints.ingest
+        options.credentials = credentials
         options.giveUp = try invocation.timeout()
         options.replyTimeout = max(try invocation.timeout() / 2, .milliseconds(100))
         let event = path == nil ? try event(invocation) : ""
@@ -50,8 +52,12 @@ enum EmitCommand {
     }
 
     /// The same for processes one after another, so that the host need not remember each of them.
-    private static func defaultName(_ console: Console) -> String {
-        "emit:\(console.identity.prefix(100)):\(getpid() % 1000)"
+    ///
+    /// - Parameter key: the name of this sender's key, which a producer's begins with.
+    private static func defaultName(_ console: Console, _ key: String?) -> String {
+        let process = getpid() % 1000
+        return key.map { "\($0.prefix(100))/emit:\(process)" }
+            ?? "emit:\(console.identity.prefix(100)):\(process)"
     }
 
     static func event(_ invocation: Invocation) throws -> String {

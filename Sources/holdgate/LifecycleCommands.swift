@@ -128,7 +128,9 @@ private final class DrainProgress: Sendable {
 
     init(_ invocation: Invocation) throws {
         console = invocation.console
-        let holdgate = Holdgate(endpoint: invocation.endpoints.control, timeout: .milliseconds(500))
+        let holdgate = Holdgate(
+            endpoint: invocation.endpoints.control, timeout: .milliseconds(500),
+            credentials: try invocation.credentials())
         _ = try Thread.spawn(name: "progress") { [self] in
             let cancel = try? EventFD()
             while !isEnded.withLock({ $0 }) {

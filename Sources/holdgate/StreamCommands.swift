@@ -19,8 +19,12 @@ enum StreamCommands {
     ) { invocation in
         // Says at once, and with its exit status, when nobody is there.
         _ = try invocation.holdgate().performBlocking(.ping)
-        let subscription = try StateSubscription(endpoints: invocation.endpoints)
-        let events = invocation.has("--events") ? try EventSubscription(invocation.endpoints.stream) : nil
+        let subscription = try StateSubscription(
+            endpoints: invocation.endpoints, credentials: try invocation.credentials())
+        let events =
+            invocation.has("--events")
+            ? try EventSubscription(
+                invocation.endpoints.stream, credentials: try invocation.credentials()) : nil
         let watch = Watch(invocation, left: try invocation.count("--count")) {
             subscription.stop()
             events?.stop()

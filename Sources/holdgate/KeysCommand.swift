@@ -1,0 +1,281 @@
+import Access
+import Glibc
+import HoldgateClient
+import HoldgateHost
+import Journal
+import KeyFiles
+import Wire
+import ZeroMQ
+
+/// `holdgate keys`: who may do what at a host. It works on the host's files, where they are, and tells a running host.
+enum KeysCommand {
+    static let spec = CommandSpec(
+        name: "keys", arguments: "[new NAME | revoke NAME|KEY | host]", argumentCount: 0...2,
+        summary: "whose keys the host lets in, and what they may do; make, list and revoke them",
+        detail: """
+            Run it where the host runs, as its user: it reads and writes the folder `keys` of the state directory. The first
+            key that is made makes the host's own, too; from its next start on the host then asks for keys wherever it is
+            reached over TCP. Later changes are taken in by the running host at once, which is told over its control
+            endpoint, or by SIGHUP.
+
+            Roles: observe, produce, collect, serve, hold, start, revoke, admin; docs/security.md says what each may do.
+            observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
+
+            new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With --public-key,
+            --uid or --gid nothing is written but the line that authorises; --uid and --gid are for ipc:// paths.
+            """,
+        flags: [
+            Flag("--roles", "ROLES", "what the name may do, parted by commas"),
+            Flag("--comment", "TEXT", "more to say in the line"),
+            Flag("--out", "FILE", "where the new key is written (default: NAME.key)"),
+            Flag("--public-key", "KEY", "authorise this key, whose secret is elsewhere"),
+            Flag("--uid", "NUMBER", "authorise this user, on paths"),
+            Flag("--gid", "NUMBER", "authorise this group, on paths"),
+            Flag("--state-dir", "DIR", "the host's (or HOLDGATE_STATE_DIR; default as serve has it)"),
+            Flag("--config", "FILE", "the host's configuration"), .control,
+        ],
+        examples: [
+            "holdgate keys new consent --roles hold,start,revoke",
+            "holdgate keys new shop --roles produce:cart.",
+            "holdgate keys new logs --roles observe:state --uid 1001", "holdgate keys",
+            "holdgate keys revoke shop",
+            "holdgate keys host",
+        ]
+    ) { invocation in
+        let words = invocation.arguments
+        switch (words.first, words.count) {
+        case (nil, _), ("list", 1): return try list(invocation)
+        case ("host", 1): return try host(invocation)
+        case ("new", 2): return try new(invocation, words[1])
+        case ("revoke", 2): return try revoke(invocation, words[1])
+        case ("new", _): throw UsageError("keys new needs one NAME, and --roles")
+        case ("revoke", _): throw UsageError("keys revoke needs one NAME or KEY")
+        default: throw UsageError("keys \(words[0]): one of new, list, revoke, host")
+        }
+    }
+
+    private static func places(_ invocation: Invocation) throws -> KeyPlaces {
+        KeyPlaces(try configuration(invocation))
+    }
+
+    /// The host's, as `serve` would have it with the same flags, but that no endpoint matters here.
+    private static func configuration(_ invocation: Invocation) throws -> Configuration {
+        var arguments: [String] = []
+        for flag in ["--state-dir", "--config"] {
+            if let value = invocation.values[flag] { arguments += [flag, value] }
+        }
+        var environment: [String: String] = [:]
+        for name in [
+            "HOME", "XDG_STATE_HOME", "HOLDGATE_STATE_DIR", "HOLDGATE_AUTHORIZED_KEYS",
+            "HOLDGATE_HOST_KEY_FILE",
+        ] {
+            environment[name] = invocation.console.environment(name)
+        }
+        do {
+            guard let configuration = try Configuration.parse(arguments: arguments, environment: environment)
+            else {
+                throw UsageError("keys needs a state directory")
+            }
+            return configuration
+        } catch let error as ConfigurationError {
+            throw UsageError("\(error)")
+        }
+    }
+
+    // MARK: Looking
+
+    private static func list(_ invocation: Invocation) throws -> Int32 {
+        let places = try places(invocation)
+        return try filing(invocation) { () throws(KeyFileError) in
+            let entries = try AuthorizedKeysFile.readIfThere(places.authorized)?.entries ?? []
+            if invocation.isJSON {
+                Report.json(
+                    JSONValue.object([.init("ok", .bool(true)), .init("keys", .array(entries.map(row)))])
+                        .text,
+                    invocation.console)
+            } else if entries.isEmpty {
+                invocation.console.out(
+                    "no keys at \(places.authorized): the host asks nobody who they are; `holdgate keys new` makes one\n"
+                )
+            } else {
+                let rows = entries.map {
+                    [$0.name, $0.permissions.text, $0.identity.description, $0.comment]
+                }
+                invocation.console.out(Table.columns(["NAME", "ROLES", "KEY", "COMMENT"], rows))
+            }
+        }
+    }
+
+    private static func row(_ entry: AuthorizedKeys.Entry) -> JSONValue {
+        .object([
+            .init("name", .string(entry.name)), .init("roles", .string(entry.permissions.text)),
+            .init("key", .string(entry.identity.description)), .init("comment", .string(entry.comment)),
+        ])
+    }
+
+    private static func host(_ invocation: Invocation) throws -> Int32 {
+        let places = try places(invocation)
+        return try filing(invocation) { () throws(KeyFileError) in
+            let key = try KeyFile.read(places.host).pair.publicKey.z85
+            if invocation.isJSON {
+                Report.json(
+                    JSONValue.object([.init("ok", .bool(true)), .init("hostKey", .string(key))]).text,
+                    invocation.console)
+            } else {
+                invocation.console.out(key + "\n")
+            }
+        }
+    }
+
+    // MARK: Changing
+
+    private static func new(_ invocation: Invocation, _ text: String) throws -> Int32 {
+        let name: String
+        let permissions: Permissions
+        do throws(AccessError) {
+            name = try AuthorizedKeys.name(text)
+            guard let roles = invocation.values["--roles"] else {
+                throw AccessError("keys new needs --roles: what \(text) may do")
+            }
+            permissions = try Permissions(text: roles)
+        } catch {
+            throw UsageError("\(error)")
+        }
+        let comment = invocation.values["--comment"] ?? ""
+        guard !comment.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+            throw UsageError("--comment is one line of text")
+        }
+        let given = try givenIdentity(invocation)
+        let places = try places(invocation)
+        let out = invocation.values["--out"] ?? "\(name).key"
+        var fact: [JSONValue.Member] = []
+        let status = try filing(invocation) { () throws(KeyFileError) in
+            let hostKey = try hostKey(places)
+            let pair = CurveKeyPair.random()
+            let identity = given ?? .key(pair.publicKey.z85)
+            let entry = AuthorizedKeys.Entry(
+                name: name, permissions: permissions, identity: identity, comment: comment)
+            // A name that does not fit leaves no key behind; a key that can't be written, no line.
+            try AuthorizedKeysFile.check([entry], for: places.authorized)
+            if given == nil {
+                try KeyFile(name: name, pair: pair, hostKey: hostKey).write(out)
+                fact.append(.init("file", .string(out)))
+            }
+            try AuthorizedKeysFile.add([entry], to: places.authorized)
+            fact += [
+                .init("name", .string(name)), .init("roles", .string(permissions.text)),
+                .init("key", .string(identity.description)), .init("hostKey", .string(hostKey.z85)),
+            ]
+        }
+        guard status == 0 else { return status }
+        let what =
+            given == nil
+            ? "\(out) holds the key of \(name), and is authorised: \(permissions.text)"
+            : "\(name) is authorised: \(permissions.text)"
+        return try tell(invocation, what, fact)
+    }
+
+    /// Nil: a new key.
+    private static func givenIdentity(_ invocation: Invocation) throws -> AuthorizedKeys.Identity? {
+        var given: [AuthorizedKeys.Identity] = []
+        if let key = invocation.values["--public-key"] {
+            guard let key = CurvePublicKey(z85: key) else {
+                throw UsageError("--public-key \(key): not 40 characters of Z85")
+            }
+            given.append(.key(key.z85))
+        }
+        for (flag, make) in [("--uid", AuthorizedKeys.Identity.uid), ("--gid", AuthorizedKeys.Identity.gid)] {
+            guard let text = invocation.values[flag] else { continue }
+            guard let number = UInt32(text) else { throw UsageError("\(flag) \(text): not a number") }
+            given.append(make(number))
+        }
+        guard given.count <= 1 else { throw UsageError("one of --public-key, --uid and --gid at a time") }
+        guard given.isEmpty || invocation.values["--out"] == nil else {
+            throw UsageError("--out is for a new key; nothing is written for one that is elsewhere")
+        }
+        return given.first
+    }
+
+    /// The host's own, made where there is none.
+    private static func hostKey(_ places: KeyPlaces) throws(KeyFileError) -> CurvePublicKey {
+        if let file = try KeyFile.readIfThere(places.host) { return file.pair.publicKey }
+        let pair = CurveKeyPair.random()
+        try KeyFile(name: "host", pair: pair).create(places.host)
+        return pair.publicKey
+    }
+
+    private static func revoke(_ invocation: Invocation, _ which: String) throws -> Int32 {
+        let places = try places(invocation)
+        var removed: [AuthorizedKeys.Entry] = []
+        let status = try filing(invocation) { () throws(KeyFileError) in
+            removed = try AuthorizedKeysFile.remove(from: places.authorized) {
+                $0.name == which || $0.identity.description == which
+            }
+            guard !removed.isEmpty else {
+                throw KeyFileError("neither a name nor a key at \(places.authorized): \(which)")
+            }
+        }
+        guard status == 0 else { return status }
+        let what =
+            removed.count == 1
+            ? "a key of \(removed[0].name) is revoked" : "\(removed.count) keys are revoked"
+        return try tell(invocation, what, [.init("revoked", .array(removed.map(row)))])
+    }
+
+    // MARK: Telling
+
+    /// What the files say goes wrong is this command's failure.
+    private static func filing(
+        _ invocation: Invocation, _ body: () throws(KeyFileError) -> Void
+    ) throws -> Int32 {
+        do throws(KeyFileError) {
+            try body()
+            return 0
+        } catch {
+            if invocation.isJSON {
+                let fault = JSONValue.object([
+                    .init("code", .string("invalidArgument")), .init("message", .string("\(error)")),
+                ])
+                Report.json(
+                    JSONValue.object([.init("ok", .bool(false)), .init("error", fault)]).text,
+                    invocation.console)
+            } else {
+                invocation.console.err("holdgate: \(error)\n")
+            }
+            return 1
+        }
+    }
+
+    /// The files are changed; tells the host, and says whether it has heard.
+    private static func tell(
+        _ invocation: Invocation, _ what: String, _ facts: [JSONValue.Member]
+    ) throws -> Int32 {
+        let (isTaken, how) = try takeIn(invocation)
+        if invocation.isJSON {
+            let members = [.init("ok", .bool(true))] + facts + [JSONValue.Member("taken", .bool(isTaken))]
+            Report.json(JSONValue.object(members).text, invocation.console)
+        } else {
+            invocation.console.out("\(what)\n\(how)\n")
+        }
+        return 0
+    }
+
+    private static func takeIn(_ invocation: Invocation) throws -> (isTaken: Bool, how: String) {
+        guard try StateDirectory.seemsInUse(configuration(invocation).stateDir) else {
+            return (false, "no host runs here: it holds from the next start")
+        }
+        let holdgate = try invocation.holdgate()
+        do throws(HoldgateError) {
+            let answer = try holdgate.performBlocking(.raw(ControlRequest(.reload)))
+            guard answer.value["keys"]?.asUInt64 != nil else {
+                return (false, "the running host asks nobody for keys yet: it will from its next start")
+            }
+            return (true, "the running host has taken it in")
+        } catch {
+            return (
+                false,
+                "the running host was not told (\(error.message)): send it SIGHUP, or give an admin's key with --key"
+            )
+        }
+    }
+}
