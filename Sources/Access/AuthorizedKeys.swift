@@ -70,9 +70,12 @@ public struct AuthorizedKeys: Hashable, Sendable {
 
     /// Reads the whole file, or names its first bad line.
     public init(text: String) throws(AccessError) {
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        // By bytes: to Swift "\r\n" is one character, which is no "\n".
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        for (number, line) in lines.enumerated() {
+            let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
             do throws(AccessError) {
-                if let entry = try Self.entry(line) { try add(entry) }
+                if let entry = try Self.entry(Substring(line)) { try add(entry) }
             } catch {
                 throw AccessError("line \(number + 1): \(error)")
             }

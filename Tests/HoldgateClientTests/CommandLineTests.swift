@@ -121,7 +121,8 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         #expect(silent.status == 3)
         #expect(
             silent.err
-                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms\n" + hint("--control"))
+                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms; or it asks for a key\n"
+                + hint("--control"))
         let unsent = run(["emit", "a", "--timeout", "50ms", "--ingest", "tcp://127.0.0.1:1"])
         #expect(
             unsent
@@ -187,6 +188,8 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
             usage: holdgate ping [FLAGS]
 
               --control ADDRESS   the host's control endpoint (or HOLDGATE_CONTROL)
+              --key FILE          the key that the host knows you by (or HOLDGATE_KEY_FILE)
+              --host-key KEY      the host's public key, if it is not in that file (or HOLDGATE_HOST_KEY)
               --timeout DURATION  give up when no host answers for so long (default: 5s)
               --json              one line of JSON, for programs
               --help              this text

@@ -51,6 +51,7 @@ enum Golden {
         (.init(.forget(name: "crm")), #"{"v":1,"command":"forget","name":"crm"}"#),
         (.init(.deadLetters(after: 9, limit: 1)), #"{"v":1,"command":"deadLetters","after":9,"limit":1}"#),
         (.init(.requeue(seqs: [1, .max])), #"{"v":1,"command":"requeue","seqs":[1,18446744073709551615]}"#),
+        (.init(.reload, id: "9"), #"{"v":1,"id":9,"command":"reload"}"#),
         (.init(.stats, source: "", reason: ""), #"{"v":1,"command":"stats","source":"","reason":""}"#),
         (
             .init(
