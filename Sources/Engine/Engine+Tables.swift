@@ -102,7 +102,7 @@ extension Engine {
             ("durableCollectors", UInt64(durable.count)),
         ]
         var members = counters.map { JSONValue.Member($0.0, .uint($0.1)) }
-        members.append(.init("access", .string(configuration.access.rawValue)))
+        members.append(.init("insecure", .uint(configuration.access == .insecure ? 1 : 0)))
         members.append(.init("uptimeMs", .int(now.monotonicMs - startedMs)))
         return .object(members)
     }

@@ -9,7 +9,7 @@ from holdgate import error_code, events
 COMMANDS = {
     "startOperation", "holdOperation", "kill", "initialize", "initializeWithHoldingOperations", "endLaunch", "state",
     "isOperating", "ping", "commands", "configuration", "configure", "history", "plugins", "forget", "deadLetters",
-    "requeue", "stats", "request", "plugin", "appLifecycle",
+    "requeue", "stats", "request", "plugin", "appLifecycle", "reload",
 }
 
 

@@ -497,13 +497,14 @@ def test_an_open_address_needs_keys(hosts, address):
 def test_insecure_is_said_wherever_one_looks(hosts):
     host = hosts("--insecure", "--ingest", "tcp://0.0.0.0:0")
     assert host.state()["access"] == "insecure"
-    assert host.ok("stats")["stats"]["access"] == "insecure"
+    assert host.ok("stats")["stats"]["insecure"] == 1
     assert "insecure" in host.stderr()
 
 
 def test_with_keys_any_address_may_be_bound(keyed):
     host = keyed("--ingest", "tcp://0.0.0.0:0", admin="admin")
     assert host.asked("admin", "state")["access"] == "keys"
+    assert host.asked("admin", "stats")["stats"]["insecure"] == 0
 
 
 def start_with(keys):
