@@ -68,3 +68,4 @@ bench: build
 	$(PYTHON) Benchmarks/commands.py
 	$(PYTHON) Benchmarks/ingest.py
 	$(PYTHON) Benchmarks/request.py
+	$(PYTHON) Benchmarks/keys.py

@@ -518,15 +518,16 @@ class Program:
 class FileCollector(Program):
     """The bundled plugin, as a process of its own."""
 
-    def __init__(self, host):
+    def __init__(self, host, **keys):
         self.files = host.base / "events"
         self.files.mkdir(exist_ok=True)
         self.host = host
+        self.keys = keys
         self.start()
 
     def start(self):
         command = [str(BIN / "file-collector"), "--plugin", self.host.address("plugin"), "--dir", str(self.files)]
-        self.run(command, self.host.base / "file-collector.log")
+        self.run(command, self.host.base / "file-collector.log", **self.keys)
 
     def lines(self):
         """Every whole line that is in the files, in order."""
