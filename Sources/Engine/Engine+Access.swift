@@ -55,7 +55,7 @@ extension Engine {
             } else if let bad = firstBad(caller.permissions) {
                 error = WireError(
                     .forbidden,
-                    "event \(bad.index) is a \(bad.type), and \(name) has \(caller.permissions.text)",
+                    "event \(bad.index) has the type \(bad.type), and \(name) has \(caller.permissions.text)",
                     index: bad.index)
             }
         }
