@@ -67,6 +67,11 @@ final class InboundMessage {
         try boxes[index].frame.withBytes(body)
     }
 
+    /// Whether libzmq chose the routing id: a zero byte and four more.
+    var hasGivenRoutingID: Bool {
+        boxes[0].frame.withBytes { $0.count == 5 && $0[0] == 0 }
+    }
+
     /// The name under which its sender was let in.
     func userID(_ index: Int) -> String? { boxes[index].frame.userID }
 

@@ -31,6 +31,7 @@ extension Reactor {
                 : WireError(.invalidMessage, "a request is one JSON frame, not \(message.count - payload)")
             return refuse(requester, id: nil, error)
         }
+        if let error = ownRoutingID { return refuse(requester, id: nil, error) }
         let limits = configuration.wireLimits
         let decoded = message.withBytes(payload) { ControlRequest.decode($0, with: parser, limits: limits) }
         switch decoded.result {
@@ -44,6 +45,14 @@ extension Reactor {
     private func refuse(_ requester: Requester, id: String?, _ error: WireError) {
         engine.noteInvalid()
         effects.append(.reply(requester, ControlReply(id: id, status: engine.status, error: error)))
+    }
+
+    /// Among peers with names: under an id that its sender chose, a reply might reach whoever takes that id next.
+    private var ownRoutingID: WireError? {
+        guard access.asks, !message.hasGivenRoutingID else { return nil }
+        return WireError(
+            .invalidArgument,
+            "with keys a client must not set a routing id: leave it to the library to choose one")
     }
 
     /// The payload's first frame, counted from the routing id.
@@ -71,6 +80,7 @@ extension Reactor {
         var id: String?
         do throws(WireError) {
             if message.isTruncated { throw tooLarge }
+            if let error = ownRoutingID { throw error }
             let limits = configuration.wireLimits
             let split = try IngestMessage.split(
                 from: payload - 1, frameCount: message.count - 1, limits: limits

@@ -184,10 +184,11 @@ struct CallerSockets: ~Copyable {
     fileprivate init(_ settings: SocketSettings, _ access: AccessControl) throws(ZeroMQError) {
         let context = try Context(ioThreads: settings.ioThreads)
         let authenticator = access.asks ? try Authenticator(in: context) : nil
+        // Among peers with names nobody takes another's place: a reply would go to the wrong one.
         let control = try settings.router(context, access, "control")
-        try control.set(.routerHandover(true))
+        try control.set(.routerHandover(!access.asks))
         let ingest = try settings.router(context, access, "ingest")
-        try ingest.set(.routerHandover(true))
+        try ingest.set(.routerHandover(!access.asks))
         let largestFrames = Self.unreadBytes / settings.limits.maxFrameBytes
         try ingest.set(.receiveHighWaterMark(max(4, min(1000, largestFrames))))
         self.authenticator = authenticator

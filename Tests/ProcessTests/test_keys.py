@@ -324,6 +324,19 @@ def test_the_source_is_what_the_key_proves(keyed):
     assert (record["source"], record["reason"]) == ("consent", "r")
 
 
+@pytest.mark.parametrize("endpoint", ["control", "ingest"])
+def test_nobody_gets_a_reply_under_an_id_that_somebody_may_take(keyed, endpoint):
+    host = keyed(admin="admin,produce")
+    frame = b'{"command":"configuration"}' if endpoint == "control" else lines([event(1)])
+    with host.socket(zmq.REQ, endpoint, "admin", routing_id=b"admin") as socket:
+        socket.send(frame)
+        reply = receive_json(socket)
+        assert reply["error"]["code"] == "invalidArgument" and "routing id" in reply["error"]["message"]
+    with host.socket(zmq.REQ, endpoint, "admin") as socket:
+        socket.send(frame)
+        assert receive_json(socket)["ok"]
+
+
 # -- changes
 
 def test_a_revoked_key_is_cut_off_and_nothing_is_lost(keyed):
