@@ -91,7 +91,7 @@ private final class Served {
     }
 }
 
-/// A host's `plugin` that asks `questions` after its welcome, and supersedes once it has as many results.
+/// A host's `plugin` that asks `questions` after each welcome, and supersedes once it has a result of each.
 private final class AskingEndpoint: Sendable {
     struct State {
         var hellos: [JSONValue] = []
@@ -106,14 +106,13 @@ private final class AskingEndpoint: Sendable {
         let message = value(frames[0])
         switch message["type"]?.asString {
         case "hello":
-            // A second hello, of a plugin that had waited for its welcome, came too late to be asked again.
-            let isFirst = state.withLock { state in
-                state.hellos.append(message)
-                return state.hellos.count == 1
-            }
-            return !isFirst ? [] : ([welcome] + questions).map { each in [bytes { each.write(into: &$0) }] }
+            // A plugin that waited too long for its welcome begins anew, and whatever it was asked is lost.
+            state.withLock { $0.hellos.append(message) }
+            return ([welcome] + questions).map { each in [bytes { each.write(into: &$0) }] }
         case "result":
             let isLast = state.withLock { state in
+                // Asked twice, it may answer twice.
+                guard !state.results.contains(message) else { return false }
                 state.results.append(message)
                 return state.results.count == questions.count
             }
