@@ -131,6 +131,21 @@ import Wire
         #expect(outcome(desk, long) == "yes")
     }
 
+    @Test func aLateResultIsDroppedEvenBeforeTheClockIsLookedAt() {
+        var desk = Desk()
+        desk.serve("s")
+        let late = desk.call(timeoutMs: 100)
+        let early = desk.call(timeoutMs: 101)
+        desk.nowMs += 100
+        desk.answer(1)
+        desk.answer(2)
+        #expect(desk.replies[late] == nil)
+        #expect(outcome(desk, early) == "yes")
+        #expect(desk.engine.statistics.resultsDropped == 1)
+        desk.pass(0)
+        #expect(outcome(desk, late) == "timeout operating unknown")
+    }
+
     @Test func resultsThatAreDoubleForeignOrUnheardOfAreDropped() {
         var desk = Desk()
         desk.serve("s", as: "a", peer: 1)
