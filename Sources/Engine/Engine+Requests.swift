@@ -78,11 +78,14 @@ extension Engine {
                 WireError(
                     .serviceUnavailable, "the provider of \(service) is not attached now", retryable: true))
         }
-        let heard = providers.filter { !$0.isSilent }
+        // A plugin that collects too is welcomed once its place is on disk, and does not listen before.
+        let heard = providers.filter { !$0.isSilent && durable[$0.name]?.beingNoted == nil }
         guard !heard.isEmpty else {
             return .failure(
                 WireError(
-                    .serviceUnavailable, "the provider of \(service) has fallen silent", retryable: true))
+                    .serviceUnavailable,
+                    "the provider of \(service) has fallen silent, or is not welcome yet",
+                    retryable: true))
         }
         let free = heard.filter { requests.load[$0.peer, default: 0] < configuration.maxRequestsPerProvider }
         let next = free.min {

@@ -100,6 +100,21 @@ import Wire
         #expect(desk.calls() == [1], "heard again, it is asked again")
     }
 
+    @Test func aCollectorThatServesTooIsAskedOnceItIsWelcome() {
+        var desk = Desk()
+        let hello = PluginMessage.Hello(name: "c", version: "1", collect: CollectRequest(), services: ["s"])
+        desk.receive(.hello(hello))
+        let early = desk.call()
+        #expect(outcome(desk, early) == "serviceUnavailable operating retryable")
+        desk.serve("s", as: "other", peer: 2)
+        _ = desk.call()
+        _ = desk.call()
+        #expect(desk.calls(to: 2) == [1, 2])
+        desk.disk()
+        _ = desk.call()
+        #expect(desk.calls() == [3])
+    }
+
     @Test func aRequestThatDoesNotLeaveIsNotInDoubt() {
         var desk = Desk()
         desk.serve("s")
