@@ -1,8 +1,8 @@
 // A host without sockets, threads and clocks, in a world that is a function of its seed.
 //
 // `SimulatedHost` performs what the engine decides on the real journal, over a disk that fails; `World` has
-// producers, collectors, people who hold and start, and everything that can go wrong; `Judge` holds what comes out
-// against the promises. Read `World.step` first.
+// producers, collectors, people who hold and start, askers and providers, and everything that can go wrong; `Judge`
+// and its `CallbackJudge` hold what comes out against the promises. Read `World.step` first.
 import Engine
 import HoldgateHost
 import Journal
