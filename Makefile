@@ -58,7 +58,7 @@ test-tsan: deps
 	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
 		$(PYTEST) $(foreach room,ingest plugin kill cli,Tests/ProcessTests/test_$(room).py)
 
-## Ten ways to break the code, each of which some test must notice.
+## Twelve ways to break the code, each of which some test must notice.
 mutants: deps
 	$(PYTHON) Tests/Mutants/mutants.py
 

@@ -28,7 +28,7 @@ extension Engine {
             acknowledge(peer, through: through, rejects, now: now, into: &effects)
         case .heartbeat: break
         case .bye: detach(peer, change: .detached, reason: "bye", into: &effects)
-        case .result(let number, let result): take(result, for: number, from: peer, into: &effects)
+        case .result(let number, let result): take(result, for: number, from: peer, now: now, into: &effects)
         }
     }
 

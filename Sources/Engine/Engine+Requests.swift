@@ -29,6 +29,9 @@ extension Engine {
         guard case .request(let service, let arguments, _) = arrived.request.command else {
             preconditionFailure("no callback request")
         }
+        guard now.monotonicMs < arrived.deadlineMs else {
+            return refuse(arrived.request, arrived.requester, Self.tooSlow, into: &effects)
+        }
         let provider: PeerID
         switch provide(service) {
         case .success(let peer): provider = peer
@@ -38,7 +41,7 @@ extension Engine {
             RoutedRequest(
                 requester: arrived.requester, id: arrived.request.id, service: service, peer: provider,
                 deadlineMs: arrived.deadlineMs))
-        let timeoutMs = max(0, arrived.deadlineMs - now.monotonicMs)
+        let timeoutMs = arrived.deadlineMs - now.monotonicMs
         effects.append(
             .send(
                 provider, .request(id: number, service: service, arguments: arguments, timeoutMs: timeoutMs)))
@@ -60,6 +63,10 @@ extension Engine {
         .storageFull, "the disk is full and a closing is not written yet: nothing passes before it is",
         retryable: true)
 
+    /// A request waited for a closing to be written, and its deadline came first.
+    private static let tooSlow = WireError(
+        .timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
+
     /// The provider of a service that has the least to do; of several, the one that has waited longest.
     private mutating func provide(_ service: String) -> Result<PeerID, WireError> {
         let providers = attachments.values.filter { $0.services.contains(service) }
@@ -71,11 +78,14 @@ extension Engine {
                 WireError(
                     .serviceUnavailable, "the provider of \(service) is not attached now", retryable: true))
         }
-        let heard = providers.filter { !$0.isSilent }
+        // A plugin that collects too is welcomed once its place is on disk, and does not listen before.
+        let heard = providers.filter { !$0.isSilent && durable[$0.name]?.beingNoted == nil }
         guard !heard.isEmpty else {
             return .failure(
                 WireError(
-                    .serviceUnavailable, "the provider of \(service) has fallen silent", retryable: true))
+                    .serviceUnavailable,
+                    "the provider of \(service) has fallen silent, or is not welcome yet",
+                    retryable: true))
         }
         let free = heard.filter { requests.load[$0.peer, default: 0] < configuration.maxRequestsPerProvider }
         let next = free.min {
@@ -107,10 +117,13 @@ extension Engine {
 
     /// A provider answered. What comes late, twice, or from somebody else is dropped.
     mutating func take(
-        _ result: Result<JSONValue, WireError>, for number: UInt64, from peer: PeerID,
+        _ result: Result<JSONValue, WireError>, for number: UInt64, from peer: PeerID, now: Now,
         into effects: inout [Effect]
     ) {
-        guard let request = requests.routed[number], request.peer == peer, request.result == nil else {
+        // The deadline counts, and not when the clock is looked at next.
+        guard let request = requests.routed[number], request.peer == peer, request.result == nil,
+            now.monotonicMs < request.deadlineMs
+        else {
             statistics.resultsDropped += 1
             return
         }
@@ -203,12 +216,10 @@ extension Engine {
             $0.deadlineMs <= now.monotonicMs
         }
         requests.findNextDeadline()
-        let error = WireError(
-            .timeout, "the disk was too slow to tell whether the gate is open", retryable: true)
         let waiting = undecided
         undecided.removeAll { $0.deadlineMs <= now.monotonicMs }
         for each in waiting where each.deadlineMs <= now.monotonicMs {
-            refuse(each.request, each.requester, error, into: &effects)
+            refuse(each.request, each.requester, Self.tooSlow, into: &effects)
         }
     }
 

@@ -132,6 +132,15 @@ import Wire
         #expect(desk.calls(to: 2).isEmpty)
     }
 
+    @Test func whatWaitedBeyondItsDeadlineIsHandedToNobody() {
+        var (desk, _) = deskWithAClosingThatWillFail()
+        let read = desk.call(timeoutMs: 100)
+        desk.nowMs += 100
+        desk.disk()
+        #expect(outcome(desk, read) == "timeout operating retryable")
+        #expect(desk.calls(to: 2).isEmpty)
+    }
+
     @Test func aClosingWhileTheOpeningIsWrittenLetsNothingPass() {
         var desk = Desk(.initializeWithHoldingOperations)
         desk.serve("s")

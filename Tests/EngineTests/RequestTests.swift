@@ -100,6 +100,21 @@ import Wire
         #expect(desk.calls() == [1], "heard again, it is asked again")
     }
 
+    @Test func aCollectorThatServesTooIsAskedOnceItIsWelcome() {
+        var desk = Desk()
+        let hello = PluginMessage.Hello(name: "c", version: "1", collect: CollectRequest(), services: ["s"])
+        desk.receive(.hello(hello))
+        let early = desk.call()
+        #expect(outcome(desk, early) == "serviceUnavailable operating retryable")
+        desk.serve("s", as: "other", peer: 2)
+        _ = desk.call()
+        _ = desk.call()
+        #expect(desk.calls(to: 2) == [1, 2])
+        desk.disk()
+        _ = desk.call()
+        #expect(desk.calls() == [3])
+    }
+
     @Test func aRequestThatDoesNotLeaveIsNotInDoubt() {
         var desk = Desk()
         desk.serve("s")
@@ -148,6 +163,21 @@ import Wire
         desk.answer(1)
         #expect(outcome(desk, last) == "yes")
         #expect(desk.engine.nextTickMs > 300, "nothing is in flight any more")
+    }
+
+    @Test func aLateResultIsDroppedEvenBeforeTheClockIsLookedAt() {
+        var desk = Desk()
+        desk.serve("s")
+        let late = desk.call(timeoutMs: 100)
+        let early = desk.call(timeoutMs: 101)
+        desk.nowMs += 100
+        desk.answer(1)
+        desk.answer(2)
+        #expect(desk.replies[late] == nil)
+        #expect(outcome(desk, early) == "yes")
+        #expect(desk.engine.statistics.resultsDropped == 1)
+        desk.pass(0)
+        #expect(outcome(desk, late) == "timeout operating unknown")
     }
 
     @Test func resultsThatAreDoubleForeignOrUnheardOfAreDropped() {

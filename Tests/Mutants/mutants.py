@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks the code in ten ways, one at a time, and shows which tests notice.
+"""Breaks the code in twelve ways, one at a time, and shows which tests notice.
 
 Each mutant is one replacement in a copy of the tree under .build/mutants, built in debug; the tests that must notice
 run there. A mutant that no test notices fails the run. Names of mutants as arguments run those alone.
@@ -47,6 +47,13 @@ MUTANTS = [
     ("lease not restored", "Sources/Engine/Engine+Time.swift",
      "guard let lease = lifecycle.lease else { break }", "guard let lease = lifecycle.lease, lease.durationMs < 0 else { break }",
      "LeaseTests"),
+    ("hold leaves requests in flight", "Sources/Engine/Engine+Written.swift",
+     "if !transition.state.isOperating { interruptRequests(into: &effects) }",
+     "if transition.state == .killed { interruptRequests(into: &effects) }",
+     "SimulationTests"),
+    ("provider's loss ignored", "Sources/Engine/Engine+Plugins.swift",
+     "        abandonRequests(of: peer, into: &effects)\n        if let change {", "        if let change {",
+     "SimulationTests"),
 ]
 
 

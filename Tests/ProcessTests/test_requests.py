@@ -108,6 +108,7 @@ class TestRouting:
         assert error_code(reply) == "overloaded" and reply["error"]["retryable"] and "outcome" not in reply["error"]
         assert row(host, "provider")["requests"] == 5
         provider.answer(requests[0], 1)
+        wait_until(lambda: row(host, "provider")["requests"] == 4, "the answer")
         call = host.call("s")
         provider.answer(provider.request(), 2)
         assert call.value() == 2

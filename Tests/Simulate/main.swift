@@ -37,10 +37,12 @@ let first = number(arguments.count > 2 ? arguments[2] : nil) ?? 1
 let next = Locked(first)
 let failed = Locked<[Outcome]>([])
 let crashes = Locked(0)
+let served = Locked(0)
 let begun = Clock.monotonicMs()
 
 nonisolated func work(
-    _ next: Locked<UInt64>, _ failed: Locked<[Outcome]>, _ crashes: Locked<Int>, _ end: UInt64
+    _ next: Locked<UInt64>, _ failed: Locked<[Outcome]>, _ crashes: Locked<Int>, _ served: Locked<Int>,
+    _ end: UInt64
 ) {
     while failed.withLock({ $0.isEmpty }) {
         let seed = next.withLock { (seed: inout UInt64) -> UInt64 in
@@ -50,12 +52,13 @@ nonisolated func work(
         guard seed < end else { return }
         let outcome = Simulation.run(seed: seed)
         crashes.withLock { $0 += outcome.crashes }
+        served.withLock { $0 += outcome.served }
         if outcome.failure != nil { failed.withLock { $0.append(outcome) } }
     }
 }
 
 DispatchQueue.concurrentPerform(iterations: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) { _ in
-    work(next, failed, crashes, first + count)
+    work(next, failed, crashes, served, first + count)
 }
 let seconds = Double(max(1, Clock.monotonicMs() - begun)) / 1000
 if let outcome = failed.withLock({ $0.min { $0.seed < $1.seed } }) {
@@ -64,5 +67,6 @@ if let outcome = failed.withLock({ $0.min { $0.seed < $1.seed } }) {
 }
 let rate = Int(Double(count) / seconds)
 print(
-    "\(count) worlds from seed \(first), \(crashes.withLock { $0 }) crashes, \(rate) a second: every promise kept"
+    "\(count) worlds from seed \(first), \(crashes.withLock { $0 }) crashes, \(served.withLock { $0 }) requests "
+        + "served, \(rate) a second: every promise kept"
 )

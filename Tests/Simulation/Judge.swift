@@ -49,7 +49,7 @@ struct Judge {
     private var lastStartRead = Now(monotonicMs: 0, wallMs: 0)
     private var lastKillAt = -1
     /// As `closedSince`, for a lease whose end the host has read and not told yet: a crash may leave it undecided.
-    private var expiredSince: Int?
+    private var expiredSince: Int? { didSet { callbacks.isLeaseOver = expiredSince != nil } }
     /// The latest time at which a lease that was given may still be running, by both clocks; nil where there is none.
     private var leaseEnds: Now?
     private var streamed: Set<JournalSeq> = []
@@ -58,6 +58,9 @@ struct Judge {
     private var keyedReplies: [String: String] = [:]
     /// Kept events that were lost by right.
     private var excused: Set<String> = []
+    var callbacks: CallbackJudge
+
+    init(callbacks: CallbackJudge) { self.callbacks = callbacks }
 
     mutating func passStep() { step += 1 }
 
@@ -70,7 +73,8 @@ struct Judge {
     /// A batch was read, and not refused.
     mutating func admitted(_ lines: [String]) { for line in lines { events[line]?.readAt = step } }
 
-    mutating func read(_ request: ControlRequest, _ now: Now) {
+    mutating func read(_ request: ControlRequest, _ requester: Requester, _ now: Now) {
+        callbacks.read(request, requester, now)
         if request.command == .kill { lastKillAt = step }
         guard case .startOperation = request.command else { return }
         closedSince = nil
@@ -84,6 +88,7 @@ struct Judge {
 
     /// The host looked at the clock.
     mutating func ticked(_ now: Now) {
+        callbacks.ticked(now)
         guard let leaseEnds, now.monotonicMs >= leaseEnds.monotonicMs else { return }
         expiredSince = min(expiredSince ?? step, step)
     }
@@ -164,6 +169,7 @@ struct Judge {
             throw Verdict("state \(seq) was told after \(lastState.seq)")
         }
         lastState = (launch, seq)
+        callbacks.stated(body.state)
         if body.state != .operating, let expiredSince {
             closedSince = min(closedSince ?? expiredSince, expiredSince)
         }
@@ -210,6 +216,7 @@ struct Judge {
     /// A host came up, going on with its launch, or with a new one.
     mutating func came(up state: LifecycleState, isNewLaunch: Bool, _ now: Now) throws {
         expiredSince = nil
+        callbacks.cameUp(state, now)
         if isNewLaunch {
             isKilled = false
             leaseEnds = nil

@@ -1,8 +1,8 @@
 // A host without sockets, threads and clocks, in a world that is a function of its seed.
 //
 // `SimulatedHost` performs what the engine decides on the real journal, over a disk that fails; `World` has
-// producers, collectors, people who hold and start, and everything that can go wrong; `Judge` holds what comes out
-// against the promises. Read `World.step` first.
+// producers, collectors, people who hold and start, askers and providers, and everything that can go wrong; `Judge`
+// and its `CallbackJudge` hold what comes out against the promises. Read `World.step` first.
 import Engine
 import HoldgateHost
 import Journal
@@ -19,10 +19,27 @@ enum Output {
     case streamed(JournalSeq, line: String, heldMs: Int64?)
     case delivered(PeerID, Delivered)
     case message(PeerID, HostMessage)
+    /// A callback request was sent and did not leave.
+    case unsent(PeerID, HostMessage, Unsent)
+    /// A message found the connection broken.
+    case unreachable(PeerID)
     /// `stream` and `plugin` were bound again: all connections are gone.
     case rebound
     case stopped(restart: Bool)
-    case failed(String)
+    /// The record of a transition found the disk full.
+    case full(Record)
+    /// - Parameter isAnswered: whoever waits is told.
+    case failed(String, isAnswered: Bool)
+    /// The host has done all that one completion of the disk's called for.
+    case turn
+}
+
+/// Why a message did not leave.
+enum Unsent {
+    /// The connection is broken.
+    case gone
+    /// The peer reads nothing, and its queue is full.
+    case full
 }
 
 struct Delivered {
@@ -36,6 +53,8 @@ final class SimulatedHost {
     private(set) var engine: Engine
     var outputs: [Output] = []
     private(set) var hasFailed = false
+    /// Connections on which nothing leaves.
+    var troubled: [PeerID: Unsent] = [:]
 
     private let worker: JournalWorker
     private let files: SmallFiles
@@ -44,6 +63,7 @@ final class SimulatedHost {
     private var queue = JournalQueue()
     private var completions: [JournalCompletion] = []
     private var blocks: [Ticket: LineBlock] = [:]
+    private var transitions: [Ticket: Record] = [:]
     private var lastTicket: UInt64 = 0
     private var effects: [Effect] = []
 
@@ -136,15 +156,18 @@ final class SimulatedHost {
             switch completion {
             case .done(let done):
                 engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
-            case .full(let ticket, _): engine.diskFull(Ticket(ticket), now: now, into: &effects)
+            case .full(let ticket, _):
+                if let record = transitions[Ticket(ticket)] { outputs.append(.full(record)) }
+                engine.diskFull(Ticket(ticket), now: now, into: &effects)
             case .erased: break
             case .failed(let error):
                 hasFailed = true
                 engine.abandon(
                     WireError(.internalError, "the disk failed", retryable: true), into: &effects)
-                outputs.append(.failed("\(error)"))
+                outputs.append(.failed("\(error)", isAnswered: true))
             }
             perform(now)
+            outputs.append(.turn)
         }
         if !hasFailed { worker.doneThrough.withLock { $0 = engine.doneThrough } }
     }
@@ -244,7 +267,7 @@ final class SimulatedHost {
         case .publishBlock(let ticket, let stamp):
             if let block = blocks[ticket] { publish(block, stamp, heldMs: nil) }
         case .releaseBlock(let ticket): blocks[ticket] = nil
-        case .send(let peer, let message): outputs.append(.message(peer, message))
+        case .send(let peer, let message): send(message, to: peer, now)
         case .rebind: outputs.append(.rebound)
         case .lookUp(_, let requester, let reply): outputs.append(.reply(requester, reply))
         case .requeue(let requester, let id, _):
@@ -258,9 +281,23 @@ final class SimulatedHost {
         }
     }
 
+    private func send(_ message: HostMessage, to peer: PeerID, _ now: Now) {
+        guard let trouble = troubled[peer] else { return outputs.append(.message(peer, message)) }
+        if case .request(let number, _, _, _) = message {
+            outputs.append(.unsent(peer, message, trouble))
+            engine.unsent(number, isGone: trouble == .gone, into: &effects)
+        }
+        guard trouble == .gone else { return }
+        troubled[peer] = nil
+        outputs.append(.unreachable(peer))
+        engine.lost(peer, now: now, into: &effects)
+    }
+
     private func persist(_ job: DiskJob, _ ticket: Ticket, _ now: Now) {
         switch job {
-        case .record(let record): submit(.history(HistoryDraft(record)), ticket)
+        case .record(let record):
+            if record.previous != record.state { transitions[ticket] = record }
+            submit(.history(HistoryDraft(record)), ticket)
         case .entry(let entry): submit(.entry(entry), ticket)
         case .purge:
             submit(files.purge, Ticket(lastTicket))
@@ -280,6 +317,6 @@ final class SimulatedHost {
 
     private func fail(_ what: String) {
         hasFailed = true
-        outputs.append(.failed(what))
+        outputs.append(.failed(what, isAnswered: false))
     }
 }

@@ -6,6 +6,8 @@ public struct Outcome: Sendable {
     /// The last things that happened, where they were asked for.
     public let trace: [String]
     public let crashes: Int
+    /// Callback requests that were answered with what a provider said.
+    public let served: Int
 }
 
 public enum Simulation {
@@ -16,6 +18,6 @@ public enum Simulation {
         do { try world.run() } catch { failure = "\(error)" }
         return Outcome(
             seed: seed, failure: failure, trace: Array(world.trace.suffix(World.traceLimit)),
-            crashes: world.crashes)
+            crashes: world.crashes, served: world.judge.callbacks.servedCount)
     }
 }

@@ -18,11 +18,15 @@ extension World {
         for index in producers.indices { producers[index].left = 0 }
         note("the end begins")
         if host?.hasFailed == true { try die("the host has failed") }
+        try settleProviders()
         for _ in 0..<Self.settleLimit {
             judge.passStep()
             if host?.engine.status.state == .killed { try beginAgain() }
             try turn()
-            if isSettled { return try check() }
+            if isSettled {
+                try askAll()
+                return try check()
+            }
         }
         throw Verdict("nothing comes to an end: \(whatIsLeft)")
     }
@@ -37,6 +41,7 @@ extension World {
         clients = [:]
         messages = []
         for index in collectors.indices { collectors[index].disconnect() }
+        for index in providers.indices { disconnectProvider(index) }
         var options = LaunchOptions()
         options.newLaunch = true
         try bringUp(options: options)
@@ -69,6 +74,7 @@ extension World {
             try collect(index)
             try collect(index)
         }
+        for index in providers.indices { try serve(index) }
     }
 
     private var isSettled: Bool {
@@ -80,6 +86,7 @@ extension World {
             && people.allSatisfy { $0.request == nil } && host.engine.pending == 0
             && host.engine.nextPublication == nil
             && collectors.allSatisfy { $0.inbox.isEmpty && $0.unacked == nil && $0.peer != nil }
+            && host.engine.gate.admits && providers.allSatisfy { $0.isWelcome && $0.inbox.isEmpty }
     }
 
     private var whatIsLeft: String {

@@ -11,7 +11,11 @@ extension World {
         guard let host else { return }
         let outputs = host.outputs
         host.outputs = []
-        for output in outputs { try take(output) }
+        for output in outputs {
+            try judge.callbacks.comesOut(output)
+            try take(output)
+        }
+        try judge.callbacks.endTurn(now)
         if self.host?.hasFailed == true { return try die("the host has failed") }
         if isStopping { try stop() }
     }
@@ -32,7 +36,18 @@ extension World {
             if body.command == "drained" { try checkDrained() }
         case .streamed(let seq, let line, _): try judge.streamed(seq, line)
         case .delivered(let peer, let delivered): try deliver(delivered, to: peer)
-        case .message(let peer, let message): hear(message, peer)
+        case .message(let peer, let message):
+            hear(message, peer)
+            try hearAsProvider(message, peer)
+        case .unsent(let peer, let message, let why):
+            guard case .request(let number, let service, let arguments, let timeoutMs) = message else {
+                return
+            }
+            note("the request under \(number) for \(service) does not leave for \(peer.raw): \(why)")
+            try judge.callbacks.handed(
+                .init(number: number, service: service, arguments: arguments, timeoutMs: timeoutMs), to: peer,
+                unsent: why, now)
+        case .unreachable(let peer): judge.callbacks.foundBroken(peer)
         case .rebound:
             for index in collectors.indices {
                 // What a connection already held can't be recalled.
@@ -40,21 +55,38 @@ extension World {
                 collectors[index].disconnect()
                 collectors[index].inbox = held
             }
-        case .stopped: isStopping = true
-        case .failed(let what):
+            for index in providers.indices { disconnectProvider(index) }
+            judge.callbacks.rebound()
+        case .stopped:
+            isStopping = true
+            try judge.callbacks.stopped()
+        case .full(let record):
+            note("no room for \(record.state)")
+            if record.previous == .operating { judge.callbacks.metFullDisk() }
+        case .failed(let what, let isAnswered):
             note("failed: \(what)")
             if !isTroubled { throw Verdict("the host failed: \(what)") }
+            if isAnswered { judge.callbacks.failed() }
+        case .turn: try judge.callbacks.endTurn(now)
         }
     }
 
     private func take(_ requester: Requester, _ reply: ControlReply) throws {
-        guard case .person(let index, let request, let readAt)? = clients.removeValue(forKey: requester)
-        else {
-            throw Verdict("\(requester) was answered twice")
+        let index: Int
+        let request: ControlRequest
+        let readAt: Int
+        switch clients.removeValue(forKey: requester) {
+        case .person(let person, let asked, let at)?: (index, request, readAt) = (person, asked, at)
+        case .asker?:
+            note("answers the request \(requester.raw): \(reply.error.map { "\($0)" } ?? "\(reply.members)")")
+            lastAnswer = reply
+            return try judge.callbacks.answered(requester, reply, now)
+        case .producer?, nil: throw Verdict("\(requester) was answered twice")
         }
         note(
             "answers \(request.command): \(reply.status.state) \(reply.status.seq) \(reply.error.map { "\($0)" } ?? "")"
         )
+        judge.callbacks.replied(requester, request, reply)
         try judge.replied(request, source: people[index].name, readAt: readAt, reply)
         if people[index].request == request, isEnding || !random.chance(8) { people[index].request = nil }
     }

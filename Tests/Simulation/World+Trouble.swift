@@ -59,6 +59,8 @@ extension World {
         clients = [:]
         messages = []
         for index in collectors.indices { collectors[index].disconnect() }
+        for index in providers.indices { disconnectProvider(index) }
+        unnoticed = []
         let downMs = Int64.random(in: 0...[10, 500, 5000].randomElement(using: &random)!, using: &random)
         monotonicMs += downMs
         wallMs += downMs

@@ -10,13 +10,15 @@ final class World {
     enum Message {
         case ingest(BatchName, [String])
         case control(person: Int, ControlRequest)
+        case ask(service: String, timeoutMs: Int64)
     }
     enum Client {
         case producer(BatchName, [String])
         case person(Int, ControlRequest, readAt: Int)
+        case asker
     }
 
-    static let stepCount = 260
+    static let stepCount = 380
     static let traceLimit = 120
 
     var random: SplitMix64
@@ -45,12 +47,20 @@ final class World {
     var producers: [SimulatedProducer] = []
     var collectors: [SimulatedCollector] = []
     var people = ["consent", "operations"].map { SimulatedPerson(name: $0) }
+    var providers: [SimulatedProvider] = []
+    /// Providers' connections that are gone, and the host does not know it.
+    var unnoticed: [PeerID] = []
+    /// The highest number under which a provider was asked.
+    var highestCall: UInt64 = 0
+    /// Results that providers gave, counted.
+    var lastResult: UInt64 = 0
+    var lastAnswer: ControlReply?
     var messages: [Message] = []
     var clients: [Requester: Client] = [:]
     var lastRequester: UInt64 = 0
     var lastPeer: UInt64 = 0
 
-    var judge = Judge()
+    var judge: Judge
     let traces: Bool
     private(set) var trace: [String] = []
     var crashes = 0
@@ -73,6 +83,11 @@ final class World {
         configuration.heartbeatMs = 100
         configuration.discardRecordMs = 300
         configuration.deliverBytes = Int.random(in: 200...2000, using: &random)
+        configuration.maxRequestsPerProvider = Int.random(in: 1...3, using: &random)
+        judge = Judge(
+            callbacks: CallbackJudge(
+                limit: configuration.maxRequestsPerProvider, heartbeatMs: configuration.heartbeatMs))
+        providers = SimulatedProvider.all(collects: random.chance(20))
         for index in 0...1 {
             producers.append(
                 SimulatedProducer(
@@ -108,7 +123,7 @@ final class World {
     }
 
     private func step() throws {
-        switch Int.random(in: 0..<100, using: &random) {
+        switch Int.random(in: 0..<146, using: &random) {
         case 0..<8: try pass(Int64.random(in: 1...60, using: &random))
         case 8..<9: try pass(Int64.random(in: 100...4000, using: &random))
         case 9..<22: produce()
@@ -119,6 +134,9 @@ final class World {
         case 72..<88: try collect(Int.random(in: 0..<collectors.count, using: &random))
         case 88..<95: decide(Int.random(in: 0..<people.count, using: &random))
         case 95..<96: host?.subscribe(now)
+        case 100..<110: ask()
+        case 110..<134: try provide()
+        case 134...: try readMessage()
         default: try trouble()
         }
     }
@@ -177,7 +195,7 @@ final class World {
     func readMessage() throws {
         guard let host, !messages.isEmpty else { return }
         // Each client's own come in their order; `control` may come ahead of `ingest`.
-        let ahead = messages.firstIndex { if case .control = $0 { true } else { false } }
+        let ahead = messages.firstIndex { if case .ingest = $0 { false } else { true } }
         let message = messages.remove(at: random.chance(50) ? ahead ?? 0 : 0)
         lastRequester += 1
         let requester = Requester(lastRequester)
@@ -193,9 +211,17 @@ final class World {
         case .control(let index, let request):
             clients[requester] = .person(index, request, readAt: judge.step)
             note("reads \(request.command) \(request.key ?? "")")
-            judge.read(request, now)
+            judge.read(request, requester, now)
             if request.command == .kill { wasKilled = true }
             host.control(request, requester, now)
+        case .ask(let service, let timeoutMs):
+            clients[requester] = .asker
+            note("reads the request \(requester.raw) for \(service) within \(timeoutMs) ms")
+            judge.callbacks.read(requester, service, timeoutMs: timeoutMs, now)
+            let arguments = CallbackJudge.arguments(of: requester)
+            let command = ControlCommand.request(
+                service: service, arguments: arguments, timeoutMs: timeoutMs)
+            host.control(ControlRequest(command), requester, now)
         }
         try takeOutputs()
     }
@@ -208,6 +234,7 @@ final class World {
 
     func hear() throws {
         guard let host else { return }
+        if !isEnding, random.chance(10) { passWithinTurn() }
         host.takeNotes(now)
         try takeOutputs()
     }
