@@ -175,7 +175,7 @@ extension Engine {
         durable[name] = nil
         drain?.names.remove(name)
         forgetDone()
-        _ = persist(.entry(.forgotten(collector: name)), into: &effects)
+        note(.forgotten(collector: name), into: &effects)
         report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()
         facts.collector = name
