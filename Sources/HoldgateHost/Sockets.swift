@@ -49,7 +49,6 @@ struct Sockets: ~Copyable {
         try control.set(.routerHandover(true))
         let ingest = try router(context, limits)
         try ingest.set(.routerHandover(true))
-        try ingest.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
         let peers = try Context(ioThreads: configuration.ioThreads)
         let plugin = try pluginSocket(peers, limits, windowMessages)
         let monitor = try plugin.monitor(.disconnected)
@@ -110,11 +109,12 @@ struct Sockets: ~Copyable {
         let socket = try Socket(.router, in: context)
         try socket.set(.linger(ms: 1000))
         try socket.set(.maxMessageBytes(limits.maxMessageBytes))
+        try socket.set(.receiveHighWaterMark(max(4, min(1000, unreadBytes / limits.maxFrameBytes))))
         try setLiveness(socket)
         return socket
     }
 
-    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
+    /// What libzmq may hold of one peer before that has to wait, in frames of the largest size.
     private static let unreadBytes = 64 << 20
     /// What comes in on `stream` are subscriptions.
     private static let maxSubscriptionBytes = 64 << 10
