@@ -41,6 +41,7 @@ struct DeferredCommand: Hashable, Sendable {
 /// A change to the internal configuration that waits for the one before it.
 struct ConfigurationChange: Hashable, Sendable {
     let patch: JSONValue
+    let byteCount: Int
     let requester: Requester
     let id: String?
 }

@@ -208,13 +208,13 @@ extension Engine {
         discards.dropDiscards(through: min(done, behind))
     }
 
-    /// Notes in the journal how far collectors are. They ride along with the next commit; nobody waits for them.
+    /// Notes in the journal how far collectors are. That rides along with the next commit.
     mutating func flushCursors(into effects: inout [Effect]) {
         guard hasUnnotedCursors else { return }
         hasUnnotedCursors = false
         for (name, place) in durable.sorted(by: { $0.key < $1.key }) where place.notedCursor < place.cursor {
             durable[name]?.notedCursor = place.cursor
-            _ = persist(.entry(.done(collector: name, through: place.cursor)), into: &effects)
+            note(.done(collector: name, through: place.cursor), into: &effects)
         }
     }
 

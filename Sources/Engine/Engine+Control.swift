@@ -94,19 +94,29 @@ extension Engine {
         guard gate != .dead, shown.state != .killed else {
             return refuseKilled(request, requester, into: &effects)
         }
-        guard configurationChanges.count < Self.deferredLimit else {
+        // However large they are, one may always come.
+        let waiting = configurationChanges.reduce(0) { $0 + $1.byteCount }
+        guard configurationChanges.count < Self.configurationChangeLimit,
+            waiting == 0 || waiting + patch.utf8.count <= Self.configurationChangeBytes
+        else {
             let error = WireError(.overloaded, "too many changes wait for the disk", retryable: true)
             return refuse(request, requester, error, into: &effects)
         }
         do {
+            let byteCount = patch.utf8.count
             let patch = try JSONValue.parse(patch)
             configurationChanges.append(
-                ConfigurationChange(patch: patch, requester: requester, id: request.id))
+                ConfigurationChange(
+                    patch: patch, byteCount: byteCount, requester: requester, id: request.id))
         } catch {
             return refuse(request, requester, error, into: &effects)
         }
         if configurationChanges.count == 1 { writeConfiguration(into: &effects) }
     }
+
+    /// Changes that may wait for the one before them, and the bytes of their patches.
+    static let configurationChangeLimit = 1024
+    static let configurationChangeBytes = 8 << 20
 
     /// Writes the oldest change; one at a time, so that none builds on one that found no room.
     private mutating func writeConfiguration(into effects: inout [Effect]) {
@@ -183,7 +193,7 @@ extension Engine {
         durable[name] = nil
         drain?.names.remove(name)
         forgetDone()
-        _ = persist(.entry(.forgotten(collector: name)), into: &effects)
+        note(.forgotten(collector: name), into: &effects)
         report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()
         facts.collector = name

@@ -115,7 +115,50 @@ extension Engine {
         forgetDone()
         statistics.eventsDiscarded += count
         unrecordedDiscards[reason, default: 0] += count
-        _ = persist(.entry(.discarded(range, reason)), into: &effects)
+        note(.discarded(range, reason), into: &effects)
+    }
+
+    // MARK: What the journal is told beside events
+
+    /// Tells the journal; again later, if there is no room now.
+    mutating func note(_ entry: Entry, into effects: inout [Effect]) {
+        awaiting.append(persist(.entry(entry), into: &effects), .noted(entry))
+    }
+
+    /// There was no room for it.
+    mutating func unwritten(_ entry: Entry) {
+        if case .done(let collector, _) = entry {
+            // The cursor may have moved on by the time it is noted again.
+            durable[collector]?.notedCursor = .zero
+            hasUnnotedCursors = true
+        } else {
+            unnoted.append(entry)
+        }
+    }
+
+    mutating func noteAgain(into effects: inout [Effect]) {
+        let waiting = unnoted
+        unnoted = []
+        for entry in waiting {
+            if case .forgotten(let collector) = entry, let place = durable[collector] {
+                // It is back, from where it was told to begin. Until that is on disk it may come to nothing.
+                if place.beingNoted != nil { unnoted.append(entry) }
+                continue
+            }
+            note(entry, into: &effects)
+        }
+    }
+
+    /// What the records say was dropped stays so, though the journal had no room to say so too.
+    mutating func restoreDropped(_ ranges: [SeqRange]) {
+        for range in ranges where range.last > doneThrough && remaining(in: range) > 0 {
+            discards.addDiscard(range)
+            unnoted.append(.discarded(range, .policy))
+        }
+    }
+
+    private func remaining(in range: SeqRange) -> UInt64 {
+        remaining(after: JournalSeq(range.first.raw - 1), through: range.last)
     }
 
     /// The last event that is done where all up to `seq` are: what was discarded right behind it is as well.

@@ -218,6 +218,7 @@ extension Engine {
             abandonRequests(of: peer, into: &effects)
             report(attachment.name, .silent, "nothing heard for three heartbeats", into: &effects)
         }
+        noteAgain(into: &effects)
         flushCursors(into: &effects)
     }
 }

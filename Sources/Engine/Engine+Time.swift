@@ -9,6 +9,7 @@ extension Engine {
     public mutating func boot(now: Now, into effects: inout [Effect]) {
         if lifecycle.state != .killed {
             noteGap(into: &effects)
+            noteAgain(into: &effects)
             dropGated(through: discardedThrough, .policy, into: &effects)
             for name in configuration.collectors where durable[name] == nil {
                 let cursor = lifecycle.closedThrough ?? committed

@@ -31,6 +31,7 @@ extension Engine {
             case .burial(let name): buried(name, item.ticket, now: now, into: &effects)
             case .roomAgain: roomAgain(into: &effects)
             case .gap: isHalted = false
+            case .noted: break
             }
         }
         doneTicket = max(doneTicket, ticket)
@@ -57,6 +58,7 @@ extension Engine {
         writtenProducers = producers
         discards = Ledger(producerLimit: 1)
         meter = QueueMeter(startBytes: 0)
+        unnoted = []
         durable = [:]
         attachments = [:]
         strangers = []
@@ -167,7 +169,7 @@ extension Engine {
             case .decision, .purge:
                 guard let command = decision?.command, let request = command.request else { continue }
                 refuse(request, command.requester, error, into: &effects)
-            case .configuration, .known, .roomAgain, .gap, .burial: break
+            case .configuration, .known, .roomAgain, .gap, .burial, .noted: break
             }
         }
         for waiting in repliesAfterKill {
@@ -228,6 +230,7 @@ extension Engine {
         case .gap:
             gapRetry = true
             retryAtMs = now.monotonicMs + configuration.retryMs
+        case .noted(let entry): unwritten(entry)
         }
     }
 

@@ -15,6 +15,8 @@ public struct Recovered: Hashable, Sendable {
     public var recordedThrough: JournalSeq
     /// What is queued up to here was dropped by a hold.
     public var discardedThrough: JournalSeq
+    /// What holds have dropped, in order, by their records alone.
+    public var dropped: [SeqRange]
     /// The last transition, as it was published.
     public var lastState: StateBody
     public var replies: RememberedReplies
@@ -25,7 +27,7 @@ public struct Recovered: Hashable, Sendable {
 
     public init(
         lifecycle: Lifecycle, ledger: Ledger, recordedThrough: JournalSeq,
-        discardedThrough: JournalSeq = .zero, lastState: StateBody,
+        discardedThrough: JournalSeq = .zero, dropped: [SeqRange] = [], lastState: StateBody,
         replies: RememberedReplies, meter: QueueMeter,
         configuration: JSONValue = .object([])
     ) {
@@ -33,6 +35,7 @@ public struct Recovered: Hashable, Sendable {
         self.ledger = ledger
         self.recordedThrough = recordedThrough
         self.discardedThrough = discardedThrough
+        self.dropped = dropped
         self.lastState = lastState
         self.replies = replies
         self.meter = meter
@@ -89,6 +92,9 @@ public struct Engine: Hashable, Sendable {
     var repliesAfterKill: [Waiting] = []
     /// Ranges that are no longer delivered. Only this member of the ledger is used while running.
     var discards: Ledger
+    /// What the journal must be told and had no room for, or does not know of for another reason. It is noted again
+    /// with each heartbeat.
+    var unnoted: [Entry] = []
     /// Bytes of what is committed.
     var meter: QueueMeter
     public internal(set) var uncommittedBytes: UInt64 = 0
@@ -185,6 +191,7 @@ public struct Engine: Hashable, Sendable {
             lastStateSeq: lifecycle.seq.raw)
         startedMs = now.monotonicMs
         nextHeartbeatMs = now.monotonicMs + configuration.heartbeatMs
+        if lifecycle.state != .killed { restoreDropped(recovered.dropped) }
         forgetDone()
     }
 
@@ -233,6 +240,8 @@ public struct Engine: Hashable, Sendable {
 
     /// Everybody who is attached.
     public var peers: [PeerID] { attachments.keys.sorted() }
+
+    public func isAttached(_ peer: PeerID) -> Bool { attachments[peer] != nil }
 
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
 

@@ -32,6 +32,8 @@ enum Awaited: Hashable, Sendable {
     case roomAgain
     /// Numbers that will never be given are in the journal.
     case gap
+    /// Something that nobody waits to hear of, and that must not be lost for want of room.
+    case noted(Entry)
 }
 
 /// Awaited jobs in the order of their tickets.

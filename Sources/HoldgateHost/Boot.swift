@@ -67,7 +67,8 @@ public struct Boot {
             Recovered(
                 lifecycle: start.lifecycle, ledger: log.ledger,
                 recordedThrough: max(recovered.through, start.lastState.through),
-                discardedThrough: recovered.discardedThrough, lastState: start.lastState.body,
+                discardedThrough: recovered.discardedThrough, dropped: recovered.dropped,
+                lastState: start.lastState.body,
                 replies: replies, meter: meter, configuration: loaded),
             configuration: configuration, run: Self.name(random), now: now)
     }

@@ -203,6 +203,11 @@ extension Reactor {
         // An empty frame ahead, as REQ-like clients send, comes back likewise.
         let delimited = message.count > 1 && message.length(1) == 0
         sockets.remember(peer, isDelimited: delimited)
+        // Whoever is not attached has its answer by now, and may never be heard of again.
+        defer {
+            perform()
+            if !engine.isAttached(peer) { sockets.forget(peer) }
+        }
         let index = delimited ? 2 : 1
         guard !message.isTruncated, message.count > index else {
             return engine.receiveInvalid(

@@ -151,12 +151,16 @@ struct SocketSettings: Sendable {
         maxWindowMessages = configuration.engine.maxWindowMessages
     }
 
+    /// What libzmq may hold of one peer before that has to wait, in frames of the largest size.
+    private static let unreadBytes = 64 << 20
+
     fileprivate func router(
         _ context: Context, _ access: AccessControl, _ domain: String
     ) throws(ZeroMQError) -> Socket {
         let socket = try Socket(.router, in: context)
         try socket.set(.linger(ms: 1000))
         try socket.set(.maxMessageBytes(limits.maxMessageBytes))
+        try socket.set(.receiveHighWaterMark(max(4, min(1000, Self.unreadBytes / limits.maxFrameBytes))))
         try socket.set(access.options(domain))
         try Self.setLiveness(socket)
         return socket
@@ -189,15 +193,10 @@ struct CallerSockets: ~Copyable {
         try control.set(.routerHandover(!access.asks))
         let ingest = try settings.router(context, access, "ingest")
         try ingest.set(.routerHandover(!access.asks))
-        let largestFrames = Self.unreadBytes / settings.limits.maxFrameBytes
-        try ingest.set(.receiveHighWaterMark(max(4, min(1000, largestFrames))))
         self.authenticator = authenticator
         self.control = control
         self.ingest = ingest
     }
-
-    /// What libzmq may hold of one producer before that has to wait, in frames of the largest size.
-    private static let unreadBytes = 64 << 20
 
     fileprivate borrowing func setLinger(ms: Int) throws(ZeroMQError) {
         try control.set(.linger(ms: ms))

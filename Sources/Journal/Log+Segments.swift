@@ -26,15 +26,18 @@ extension Log {
         try dropSurplus()
     }
 
+    /// Whether the oldest `count` segments hold nothing beyond `done`.
+    func canRetire(_ count: Int, through done: JournalSeq) -> Bool {
+        count < live.count && live[count].record.facts.firstSeq.raw <= done.raw + 1
+    }
+
     /// Frees the segments whose events are all done. That is a record of its own, before a file is used again: what
     /// the newest durable records call live is never overwritten.
     private func retire(through done: JournalSeq) throws(JournalError) {
         var count = 0
-        while count + 1 < live.count && live[count + 1].record.facts.firstSeq.raw <= done.raw + 1 {
-            count += 1
-        }
+        while canRetire(count + 1, through: done) { count += 1 }
         guard count > 0 else { return }
-        guard position + 64 + purgeReserveBytes <= active.slot.capacity else { throw .full }
+        guard position + retiredBytes + purgeReserveBytes <= active.slot.capacity else { throw .full }
         let number = live[count - 1].record.facts.number
         try commitControl { RecordCodec.writeRetired(through: number, to: $0) }
         dropRetired(through: number)

@@ -109,6 +109,11 @@ public final class Log {
     var reserveBytes: UInt64 { UInt64(min(64 << 10, configuration.segmentBytes / 8)) }
     /// The reserve's last part, kept for a kill.
     var purgeReserveBytes: UInt64 { 128 }
+    /// The part before it, kept for what lets segments be used again: an ack, or a collector that is forgotten. Without
+    /// it, whatever else is noted on a full disk could leave no room for the one entry that makes room.
+    var releaseReserveBytes: UInt64 { reserveBytes < 1024 ? 0 : min(4 << 10, reserveBytes / 4) }
+    /// What the record of segments that are free takes.
+    var retiredBytes: UInt64 { 64 }
 
     /// A commit must not take more, as `cost(of:)` counts, 64 bytes aside.
     public var maxCommitBytes: Int { configuration.segmentBytes / 2 }
@@ -174,22 +179,33 @@ public final class Log {
         RecordCodec.pad(writer)
         let total = UInt64((writer.count + lineBytes + 7) & ~7)
         precondition(total <= UInt64(maxCommitBytes), "a commit is bounded by its caller")
-        try makeRoom(for: total, small: !holdsBlocks, doneThrough: doneThrough)
+        try makeRoom(for: total, records, small: !holdsBlocks, doneThrough: doneThrough)
         let receipt = try write(records, lineBytes: lineBytes)
         return receipt
     }
 
     private func makeRoom(
-        for total: UInt64, small: Bool, doneThrough: JournalSeq
+        for total: UInt64, _ records: [LogRecord], small: Bool, doneThrough: JournalSeq
     ) throws(JournalError) {
         if position + total + reserveBytes <= active.slot.capacity { return }
         do {
             try rotate(doneThrough: doneThrough)
         } catch {
-            guard error == .full, small, position + total + purgeReserveBytes <= active.slot.capacity else {
-                throw error
+            guard error == .full, small else { throw error }
+            var kept = purgeReserveBytes
+            if releaseReserveBytes > 0 {
+                kept += releases(records, doneThrough: doneThrough) ? retiredBytes : releaseReserveBytes
             }
+            guard position + total + kept <= active.slot.capacity else { throw error }
         }
+    }
+
+    /// Whether a segment can be used again once these are there.
+    private func releases(_ records: [LogRecord], doneThrough: JournalSeq) -> Bool {
+        guard live.count > 1 else { return false }
+        var after = ledger
+        for case .entry(let entry) in records { after.apply(entry) }
+        return canRetire(1, through: min(doneThrough, after.doneThrough))
     }
 
     private func write(_ records: [LogRecord], lineBytes: Int) throws(JournalError) -> CommitReceipt {

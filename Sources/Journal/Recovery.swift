@@ -22,6 +22,10 @@ public struct RecoveredHistory: Hashable, Sendable {
     /// A hold has dropped what was queued up to here; the journal may not know of it yet.
     public private(set) var discardedThrough: JournalSeq = .zero
 
+    /// What holds have dropped since the last kill, in order. The journal is told of each as well; these say so even
+    /// if there was no room there, whatever state the gate is in by now.
+    public private(set) var dropped: [SeqRange] = []
+
     private var memory = ReplyMemory()
 
     public init() {}
@@ -100,6 +104,7 @@ public struct RecoveredHistory: Hashable, Sendable {
             throw FormatFault(
                 "`\(draft.command)` to `\(draft.state.rawValue)` does not follow from `\(state)`")
         }
+        if transition.state == .killed { dropped = [] }
         last = RecordedTransition(transition, draft, extras)
     }
 
@@ -136,7 +141,21 @@ public struct RecoveredHistory: Hashable, Sendable {
                 throw FormatFault("only a hold names `gatedEvents`")
             }
             lifecycle?.setHoldPolicy(policy)
-            discardedThrough = max(discardedThrough, extras.discardedThrough ?? .zero)
+            if let through = extras.discardedThrough { drop(through: through) }
+        }
+    }
+
+    private mutating func drop(through: JournalSeq) {
+        discardedThrough = max(discardedThrough, through)
+        guard let closed = lifecycle?.closedThrough,
+            let range = SeqRange(first: closed.next, through: through)
+        else { return }
+        if let open = dropped.last, open.first <= range.first, range.first <= open.last.next,
+            let joined = SeqRange(first: open.first, through: max(open.last, range.last))
+        {
+            dropped[dropped.count - 1] = joined
+        } else {
+            dropped.append(range)
         }
     }
 }

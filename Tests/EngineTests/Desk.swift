@@ -255,12 +255,24 @@ struct Desk: Hashable {
                 lifecycle: engine.shown, ledger: ledger,
                 recordedThrough: records.map(\.through).max() ?? .zero,
                 discardedThrough: records.compactMap(\.facts.discardedThrough).max() ?? .zero,
-                lastState: engine.stream.lastState.body, replies: engine.replies,
+                dropped: dropped, lastState: engine.stream.lastState.body, replies: engine.replies,
                 meter: QueueMeter(startBytes: 0),
                 configuration: engine.internalConfiguration),
             configuration: engine.configuration, run: "next run", now: now)
         act { $0.boot(now: $1, into: &$2) }
         disk()
+    }
+
+    /// What the records say was dropped.
+    private var dropped: [SeqRange] {
+        var closed = JournalSeq.zero
+        var ranges: [SeqRange] = []
+        for record in records {
+            if record.previous == .operating, record.state == .holdRequested { closed = record.through }
+            guard let through = record.facts.discardedThrough else { continue }
+            ranges += [SeqRange(first: closed.next, through: through)].compactMap { $0 }
+        }
+        return ranges
     }
 
     // MARK: Out

@@ -92,6 +92,34 @@ import Wire
         #expect(desk.handed().isEmpty)
     }
 
+    @Test func whatTheJournalHadNoRoomForStaysDroppedAfterAStart() {
+        var desk = Desk(collectors: ["c"])
+        desk.hold()
+        _ = desk.emit()
+        _ = desk.send(.holdOperation(waitMs: nil, gatedEvents: .discard))
+        desk.diskStep()
+        desk.diskFull()
+        #expect(desk.ledger.discarded.isEmpty)
+        desk.start()
+        desk.restart()
+        #expect(desk.ledger.discarded == [SeqRange(first: JournalSeq(1), count: 1)])
+        desk.hello("c")
+        desk.handOver()
+        #expect(desk.handed().isEmpty)
+    }
+
+    @Test func whatTheJournalHadNoRoomForIsNotedOnceThereIsSome() {
+        var desk = Desk(collectors: ["c"])
+        desk.hold()
+        _ = desk.emit()
+        _ = desk.send(.holdOperation(waitMs: nil, gatedEvents: .discard))
+        desk.diskStep()
+        desk.diskFull()
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.ledger.discarded == [SeqRange(first: JournalSeq(1), count: 1)])
+    }
+
     @Test func aDiscardIsNotForgottenForWantOfCollectors() {
         var desk = Desk()
         desk.hold()

@@ -30,6 +30,45 @@ import Wire
         #expect(desk.records.first?.through == .zero)
     }
 
+    @Test func aForgottenCollectorIsForgottenOnceThereIsRoom() {
+        var desk = Desk(collectors: ["c"])
+        let requester = desk.send(.forget(name: "c"))
+        desk.diskFull()
+        desk.disk()
+        #expect(desk.replies[requester]?.brief == "operating 1")
+        #expect(desk.ledger.cursors["c"] == .zero)
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.ledger.cursors["c"] == nil)
+    }
+
+    @Test func aCollectorThatCameBackIsNotForgottenLater() {
+        var desk = Desk(collectors: ["c"])
+        _ = desk.send(.forget(name: "c"))
+        desk.diskFull()
+        desk.disk()
+        desk.hello("c")
+        desk.disk()
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.ledger.cursors["c"] == .zero)
+    }
+
+    @Test func anAckThatFoundNoRoomIsNotedOnceThereIsSome() {
+        var desk = Desk(collectors: ["c"])
+        desk.hello("c")
+        _ = desk.emit()
+        desk.handOver()
+        desk.ack(1)
+        desk.pass(1000)
+        desk.diskFull()
+        desk.disk()
+        #expect(desk.ledger.cursors["c"] == .zero)
+        desk.pass(1000)
+        desk.disk()
+        #expect(desk.ledger.cursors["c"] == JournalSeq(1))
+    }
+
     @Test func nothingOpensBeforeTheClosingIsWritten() {
         var (desk, _) = closedInMemory(.holdOperation(waitMs: nil, gatedEvents: nil))
         #expect(desk.ask(.startOperation(leaseMs: nil))?.brief == "operating 1 storageFull")

@@ -85,6 +85,17 @@ import Wire
         #expect(desk.replies[second]?["configuration"]?["b"] == .int(2))
     }
 
+    @Test func changesThatWaitAreBoundedInBytes() {
+        var desk = Desk()
+        let patch = #"{"a":""# + String(repeating: "x", count: 1_000_000) + #""}"#
+        let changes = (0..<9).map { _ in desk.send(.configure(patch: patch)) }
+        #expect(desk.replies[changes[7]] == nil)
+        #expect(desk.replies[changes[8]]?.brief == "operating 1 overloaded")
+        #expect(desk.replies[changes[8]]?.error?.retryable == true)
+        desk.disk()
+        #expect(desk.replies[changes[7]]?.brief == "operating 1")
+    }
+
     @Test func aChangeDoesNotBuildOnOneThatFoundNoRoom() {
         var desk = Desk()
         let first = desk.send(.configure(patch: #"{"a":1}"#))

@@ -47,6 +47,28 @@ import Wire
         #expect(recovered.releasedThrough(lastAccepted: JournalSeq(9)) == .zero)
     }
 
+    @Test func whatHoldsDroppedIsKnownWhateverCameAfter() throws {
+        func dropping(_ seq: UInt64, through: UInt64) -> HistoryDraft {
+            World.draft(
+                seq, .onHold, .onHold, "holdOperation", through: through,
+                HistoryExtras(gatedEvents: .discard, discardedThrough: JournalSeq(through)))
+        }
+        var drafts = [
+            World.draft(1, .onHold, nil, "initializeWithHoldingOperations"), dropping(1, through: 2),
+            dropping(1, through: 4),
+            World.draft(2, .operating, .onHold, "startOperation", through: 6),
+            World.draft(3, .holdRequested, .operating, "holdOperation", through: 9),
+            World.draft(4, .onHold, .holdRequested, "drained", through: 9), dropping(4, through: 12),
+            World.draft(5, .operating, .onHold, "startOperation", through: 12),
+        ]
+        #expect(
+            try Self.recovered(drafts).dropped == [
+                SeqRange(first: JournalSeq(1), count: 4), SeqRange(first: JournalSeq(10), count: 3),
+            ])
+        drafts.append(World.draft(6, .killed, .operating, "kill", through: 12))
+        #expect(try Self.recovered(drafts).dropped.isEmpty)
+    }
+
     @Test func theLifecycleIsThatOfTheHostThatWroteIt() throws {
         var (expected, _) = Lifecycle.begin(
             launch: World.launch, cause: .initializeWithHoldingOperations, through: .zero,
