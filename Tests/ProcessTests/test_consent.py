@@ -178,6 +178,9 @@ def test_a_decision_outlives_a_lost_host(fixed, managers):
     reply = manager.ask("withdraw", waitMs=100)
     assert (reply["ok"], reply["applied"], reply["consent"]) == (True, False, "withdrawn")
     assert reply["problem"]
+    # Whoever is in a hurry is told as well that it was decided.
+    hurried = run_command(fixed, "consent", "withdraw", "--timeout", "1s", "--consent", manager.address)
+    assert hurried.returncode == 0 and "has not followed yet" in hurried.stdout, hurried.stderr
     fixed.start()
     wait_until(lambda: fixed.state()["state"] == "killed", "the withdrawal to arrive")
     wait_until(lambda: manager.ask("show")["applied"], "it to be known")

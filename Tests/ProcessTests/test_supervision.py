@@ -353,20 +353,23 @@ class TestManifests:
         assert row(host, "a") == {}
 
     def test_a_hangup_takes_in_what_changed_and_nothing_else(self, supervising, plugins):
-        for name in ("changed", "gone", "kept", "wrong"):
+        for name in ("changed", "gone", "kept", "wrong", "looped"):
             plugins.add(name)
         host = supervising()
-        before = {name: running(host, name) for name in ("changed", "gone", "kept", "wrong")}
+        before = {name: running(host, name) for name in ("changed", "gone", "kept", "wrong", "looped")}
         plugins.add("changed", arguments=["new"])
         plugins.remove("gone")
         plugins.add("new")
         plugins.write("wrong", "{")
+        # There, and not to be read: none that is gone.
+        plugins.remove("looped")
+        (plugins.path / "looped" / "plugin.json").symlink_to("plugin.json")
         host.signal(signal.SIGHUP)
         running(host, "new")
         wait_until(lambda: row(host, "gone") == {}, "gone to go")
         wait_until(lambda: row(host, "changed").get("restarts") == 1, "changed to be restarted")
-        after = {name: running(host, name) for name in ("changed", "kept", "wrong")}
-        assert after["kept"] == before["kept"] and after["wrong"] == before["wrong"]
+        after = {name: running(host, name) for name in ("changed", "kept", "wrong", "looped")}
+        assert all(after[name] == before[name] for name in ("kept", "wrong", "looped"))
         assert after["changed"] != before["changed"]
         assert not alive(before["gone"]) and not alive(before["changed"])
         assert "a manifest is not taken" in host.stderr()
