@@ -44,8 +44,9 @@ extension Engine {
         let closings = ([unwritten].compactMap { $0 } + deferred).filter(\.intent.closes)
         for closing in closings { closeAtOnce(closing) }
         if gate != .dead { tellTakenAfterKill(into: &effects) }
-        guard closings.isEmpty else { return }
         settleReports(into: &effects)
+        settleChanges(now: now, into: &effects)
+        guard closings.isEmpty else { return }
         tellApps(into: &effects)
         resumeRequests(now: now, into: &effects)
     }

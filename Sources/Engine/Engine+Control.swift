@@ -91,9 +91,7 @@ extension Engine {
     private mutating func configure(
         _ request: ControlRequest, _ patch: String, _ requester: Requester, into effects: inout [Effect]
     ) {
-        guard gate != .dead, shown.state != .killed else {
-            return refuseKilled(request, requester, into: &effects)
-        }
+        if isKilledOrMayBe(request, requester, into: &effects) { return }
         // However large they are, one may always come.
         let waiting = configurationChanges.reduce(0) { $0 + $1.byteCount }
         guard configurationChanges.count < Self.configurationChangeLimit,
@@ -161,10 +159,43 @@ extension Engine {
         while !configurationChanges.isEmpty { endChange(error, into: &effects) }
     }
 
-    private func refuseKilled(_ request: ControlRequest, _ requester: Requester, into effects: inout [Effect])
-    {
-        let error = WireError(.notOperating, NotOperatingError(state: .killed).description)
-        refuse(request, requester, error, into: &effects)
+    /// After a kill there is nothing to change. While one was read and is not on disk the answer would show it: it
+    /// comes once that is settled.
+    private mutating func isKilledOrMayBe(
+        _ request: ControlRequest, _ requester: Requester, into effects: inout [Effect]
+    ) -> Bool {
+        if shown.state == .killed {
+            refuse(request, requester, Self.notOperating(.killed), into: &effects)
+        } else if gate != .dead {
+            return false
+        } else if isStopping {
+            refuse(request, requester, Self.stoppingError, into: &effects)
+        } else if unwritten != nil {
+            refuse(request, requester, Self.closedInMemory, into: &effects)
+        } else if undecidedChanges.count >= Self.undecidedChangeLimit {
+            let error = WireError(.overloaded, "too many changes wait for the disk", retryable: true)
+            refuse(request, requester, error, into: &effects)
+        } else {
+            undecidedChanges.append(UndecidedChange(request: request, requester: requester))
+        }
+        return true
+    }
+
+    /// Changes, a mebibyte each at most, that may wait for a kill to be written.
+    static let undecidedChangeLimit = 16
+
+    /// A kill that was read has come to nothing.
+    mutating func settleChanges(now: Now, into effects: inout [Effect]) {
+        guard gate != .dead else { return }
+        let waiting = undecidedChanges
+        undecidedChanges = []
+        for each in waiting { query(each.request, each.requester, now: now, into: &effects) }
+    }
+
+    mutating func refuseChanges(_ error: WireError, into effects: inout [Effect]) {
+        let waiting = undecidedChanges
+        undecidedChanges = []
+        for each in waiting { refuse(each.request, each.requester, error, into: &effects) }
     }
 
     private mutating func forget(
@@ -204,9 +235,7 @@ extension Engine {
     private mutating func requeue(
         _ request: ControlRequest, _ seqs: [UInt64], _ requester: Requester, into effects: inout [Effect]
     ) {
-        guard gate != .dead, shown.state != .killed else {
-            return refuseKilled(request, requester, into: &effects)
-        }
+        if isKilledOrMayBe(request, requester, into: &effects) { return }
         guard !isHalted else {
             return refuse(request, requester, Self.storageFull, into: &effects)
         }

@@ -127,8 +127,23 @@ extension Engine {
             statistics.resultsDropped += 1
             return
         }
+        let result = result.mapError { Self.itsOwn($0) }
         guard gate.admits else { return requests.keep(result, for: number) }
         if let request = requests.remove(number) { tell(request, result, into: &effects) }
+    }
+
+    /// What the host says of a request it says alone: whoever asked must not take a provider's word for the gate's.
+    private static let hostCodes: Set<ErrorCode> = [
+        .notOperating, .unknownService, .serviceUnavailable, .timeout, .overloaded, .storageFull,
+        .shuttingDown,
+    ]
+
+    private static func itsOwn(_ error: WireError) -> WireError {
+        guard hostCodes.contains(error.code) else { return error }
+        return WireError(
+            .internalError,
+            "the provider answered with \(error.code), which is the host's to say: \(error.message)",
+            retryable: error.retryable, isOutcomeUnknown: error.isOutcomeUnknown)
     }
 
     private func tell(

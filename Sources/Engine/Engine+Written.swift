@@ -104,7 +104,10 @@ extension Engine {
         settleWaiters(after: done.transition, into: &effects)
         if let transition = done.transition {
             if !transition.state.isOperating { interruptRequests(into: &effects) }
-            if transition.state == .killed { refuseReports(Self.notOperating(.killed), into: &effects) }
+            if transition.state == .killed {
+                refuseReports(Self.notOperating(.killed), into: &effects)
+                refuseChanges(Self.notOperating(.killed), into: &effects)
+            }
             if transition.state.isOperating, transition.previous == .onHold { owesAllApps = true }
             tellApps(into: &effects)
         }
@@ -191,6 +194,7 @@ extension Engine {
         waiters = []
         refuseRequests(error, into: &effects)
         refuseReports(error, into: &effects)
+        refuseChanges(error, into: &effects)
         gate = .dead
     }
 
@@ -256,6 +260,7 @@ extension Engine {
                 drain = nil
                 interruptRequestsInMemory(into: &effects)
                 refuseReports(Self.closedInMemory, into: &effects)
+                refuseChanges(Self.closedInMemory, into: &effects)
                 unwritten = DeferredCommand(
                     intent: failed.command.intent, request: failed.command.request, requester: nil,
                     readAfter: failed.command.readAfter, readAt: failed.command.readAt, isRetry: true)

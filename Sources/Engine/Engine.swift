@@ -125,6 +125,8 @@ public struct Engine: Hashable, Sendable {
     var undecided: [UndecidedRequest] = []
     /// Reports that were read while a kill was being written.
     var undecidedReports: [UndecidedReport] = []
+    /// Changes beside the lifecycle, likewise.
+    var undecidedChanges: [UndecidedChange] = []
     var requestTurn: UInt64 = 0
     /// Services that somebody provided since the process began.
     var servicesSeen: Set<String> = []

@@ -71,3 +71,9 @@ struct UndecidedReport: Hashable, Sendable {
     let requester: Requester
     let id: String?
 }
+
+/// `configure` or `requeue`, read while a kill was being written: done if the kill comes to nothing.
+struct UndecidedChange: Hashable, Sendable {
+    let request: ControlRequest
+    let requester: Requester
+}

@@ -55,15 +55,16 @@ public struct ControlConnection: Sendable {
 
 extension ControlCommand {
     /// Whether it may be sent again without knowing what became of the first: queries, and lifecycle
-    /// commands, which go under a key.
+    /// commands, which go under a key. An app's report may not: a copy that comes late would put its phase over a
+    /// newer one's.
     var isRepeatable: Bool {
         switch self {
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
             .endLaunch,
             .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats,
-            .appLifecycle, .reload:
+            .reload:
             true
-        case .configure, .forget, .requeue, .request, .plugin: false
+        case .configure, .forget, .requeue, .request, .plugin, .appLifecycle: false
         }
     }
 }

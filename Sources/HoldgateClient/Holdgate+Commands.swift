@@ -68,6 +68,9 @@ extension Holdgate {
 
     /// An app came to the foreground, or left it. Told at once while operating, and by the next start
     /// otherwise; refused when killed.
+    ///
+    /// Reports count in the order in which the host reads them: wait for one of an app before the next. It is sent
+    /// once. After `noAnswer` it may have been taken, or be taken yet: report what is true by then.
     public func report(app: String, _ phase: AppPhase) async throws(HoldgateError) {
         _ = try await perform(.report(app: app, phase))
     }

@@ -52,7 +52,7 @@ public struct HoldgateError: Error, Hashable, Sendable, CustomStringConvertible 
     /// Set when the gate was closed to this call; says what to do about it.
     public var notOperating: NotOperatingError? {
         guard code == .notOperating, let state else { return nil }
-        return NotOperatingError(state: state)
+        return NotOperatingError(state: state, isOutcomeUnknown: isOutcomeUnknown)
     }
 
     public var description: String { "\(code): \(message)" }

@@ -28,7 +28,8 @@ public struct ServiceRequest: Hashable, Sendable {
 /// One service that a plugin offers: takes a request, and answers with a value or an error.
 ///
 /// A result that comes after the request's deadline, or after the connection that asked is gone, is dropped.
-/// An error's code is the service's own, or one of the protocol's (`invalidArgument`, `internal`).
+/// An error's code is the service's own, or one of the protocol's (`invalidArgument`, `internal`). What the host says
+/// of a request (`notOperating`, `timeout`, `overloaded`, …) reaches the caller as `internal`.
 public struct Service: Sendable {
     public typealias Outcome = Result<JSONValue, WireError>
 

@@ -15,6 +15,9 @@ extension Host {
     /// **A launch that goes on is as it was**: a host that was held or killed in this state directory comes back held
     /// or killed. It handles no signals: those are the program's.
     ///
+    /// **A copied or mended state** (`restored`) begins a launch on hold, whatever the one before was: this method
+    /// refuses it, and `initializeWithHoldingOperations` takes it. Set it for that one start, or each begins a launch.
+    ///
     /// Throws `ConfigurationError` for a value out of its bounds, and what `start` throws: a state directory that
     /// another host has, that is damaged or was copied, and an address that can't be bound.
     public static func initialize(_ configuration: Configuration, log: Logger? = nil) throws -> Host {

@@ -13,9 +13,9 @@ extension CheckRun {
     func greet() throws {
         try serve {
             hellos > 0 || subscriptions > 0 || host.seen.requests > 0 || host.seen.published > 0
-                || !host.seen.invalid.isEmpty
+                || host.seen.invalidCount > 0
         }
-        if hellos == 0, host.seen.invalid.isEmpty, exit == nil {
+        if hellos == 0, host.seen.invalidCount == 0, exit == nil {
             try serve(ms: Self.lateHelloMs) { hellos > 0 }
         }
         hello = host.seen.hellos.first
@@ -28,9 +28,9 @@ extension CheckRun {
         ]
         card.roles = roles.filter(\.1).map(\.0)
         let problem: String? =
-            if let first = host.seen.invalid.first {
+            if let first = host.seen.firstInvalid {
                 first
-            } else if let exit {
+            } else if let exit, !(exit.isSuccess && hasWorked) {
                 "it ended with \(exit)"
             } else if card.roles.isEmpty {
                 "no hello, no subscription, no request, no event: is HOLDGATE_PLUGIN used?"
@@ -39,6 +39,11 @@ extension CheckRun {
             }
         let verdict: Finding.Verdict = problem != nil ? .broken : hello == nil ? .notAsked : .kept
         note(.hello, verdict, problem)
+    }
+
+    /// A command, or events on their way: a program that does that and ends with status 0 has done its work.
+    private var hasWorked: Bool {
+        hellos == 0 && subscriptions == 0 && (host.seen.requests > 0 || host.seen.published > 0)
     }
 
     func tryAttached() throws {

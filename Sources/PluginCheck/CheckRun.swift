@@ -114,7 +114,11 @@ public final class CheckRun {
     func attempt(_ promise: Promise, if applies: Bool = true, _ body: () throws -> String?) throws {
         guard applies else { return note(promise, .notAsked, nil) }
         if exit != nil { try comeUp() }
+        let invalidBefore = host.seen.invalidCount
         var problem = try body()
+        if problem == nil, host.seen.invalidCount > invalidBefore, let last = host.seen.lastInvalid {
+            problem = "it sent what is no message: \(last)"
+        }
         if let exit { problem = "\(problem.map { "\($0); " } ?? "")it ended with \(exit)" }
         note(promise, problem == nil ? .kept : .broken, problem)
     }

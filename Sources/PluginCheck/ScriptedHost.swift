@@ -24,17 +24,26 @@ final class ScriptedHost {
         var ackProblem: String?
         /// How often each request was answered.
         var results: [UInt64: Int] = [:]
-        /// Messages on `plugin` that are none.
-        var invalid: [String] = []
+        /// Messages on `plugin` that are none: how many, what was wrong with the first and with the last.
+        var invalidCount = 0
+        var firstInvalid: String?
+        var lastInvalid: String?
         var subscriptions = 0
         var requests = 0
         var published = 0
         /// The longest silence on `plugin`, and since when it lasts.
         var longestSilenceMs: Int64 = 0
         var heardMs: Int64 = 0
+
+        mutating func note(invalid problem: String) {
+            invalidCount += 1
+            firstInvalid = firstInvalid ?? problem
+            lastInvalid = problem
+        }
     }
 
     static let heartbeatMs: Int64 = 500
+    private static let messagesPerTurn = 1000
 
     private let context: Context
     private var control: Line?
@@ -136,16 +145,25 @@ final class ScriptedHost {
             if let line { polls.add(socket: line.socket) }
         }
         _ = try polls.wait(timeoutMs: timeoutMs)
-        while let control, let frames = try receive(control) { try answerControl(frames) }
-        while let ingest, let frames = try receive(ingest) { try answerIngest(frames) }
-        while let stream, let frames = try receive(stream) { try subscribed(frames) }
-        while let plugin, let frames = try receive(plugin) { try take(frames) }
+        try takeAll(control, answerControl)
+        try takeAll(ingest, answerIngest)
+        try takeAll(stream, subscribed)
+        try takeAll(plugin, take)
         let nowMs = Clock.monotonicMs()
         seen.longestSilenceMs = max(seen.longestSilenceMs, nowMs - seen.heardMs)
         guard nextHeartbeatMs <= nowMs else { return }
         nextHeartbeatMs = nowMs + Self.heartbeatMs
         try tell(.heartbeat)
         try publishHeartbeat()
+    }
+
+    /// Bounded, so that a flood keeps the script waiting for one turn at most.
+    private func takeAll(_ line: Line?, _ body: ([[UInt8]]) throws -> Void) throws {
+        guard let line else { return }
+        for _ in 0..<Self.messagesPerTurn {
+            guard let frames = try receive(line) else { return }
+            try body(frames)
+        }
     }
 
     private func receive(_ line: Line) throws(ZeroMQError) -> [[UInt8]]? {
@@ -168,13 +186,13 @@ final class ScriptedHost {
     // MARK: Plugin
 
     private func take(_ frames: [[UInt8]]) throws {
-        guard frames.count > 1 else { return seen.invalid.append("a message without a frame") }
+        guard frames.count > 1 else { return seen.note(invalid: "a message without a frame") }
         guard frames[0].count == 5, frames[0][0] == 0 else {
-            return seen.invalid.append("its socket has a routing id of its own, and would be refused")
+            return seen.note(invalid: "its socket has a routing id of its own, and would be refused")
         }
         isDelimited = frames[1].isEmpty
         guard let first = frames.dropFirst(isDelimited ? 2 : 1).first else {
-            return seen.invalid.append("a message of an empty frame alone")
+            return seen.note(invalid: "a message of an empty frame alone")
         }
         seen.heardMs = Clock.monotonicMs()
         do throws(WireError) {
@@ -186,7 +204,7 @@ final class ScriptedHost {
             guard frames[0] == peer else { return }
             take(message)
         } catch {
-            seen.invalid.append(error.message)
+            seen.note(invalid: error.message)
         }
     }
 

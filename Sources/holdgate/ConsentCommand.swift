@@ -66,11 +66,22 @@ enum ConsentCommand {
             if let value = invocation.values[flag] { members.append(.init(name, .string(value))) }
         }
         if let duration = try invocation.duration("--valid-for") {
-            let (seconds, attoseconds) = duration.components
-            let ms = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-            members.append(.init("validForMs", .int(ms)))
+            members.append(.init("validForMs", .int(ms(duration))))
+        }
+        // It is decided at once, and told once the gate has followed: before nobody waits for that any more.
+        if verb != "show", verb != "receipt" {
+            let waitMs = min(ms(try invocation.timeout()) / 5 * 3, longestWaitMs)
+            members.append(.init("waitMs", .int(waitMs)))
         }
         return members
+    }
+
+    /// What consent-manager allows.
+    private static let longestWaitMs: Int64 = 60_000
+
+    private static func ms(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 
     private static func text(_ verb: String, _ reply: JSONValue, _ console: Console) -> String {

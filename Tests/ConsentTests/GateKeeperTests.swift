@@ -135,6 +135,20 @@ private final class World {
         #expect(world.keeper.isSettled)
     }
 
+    /// A decision of tomorrow, by a clock that was wrong, is newer than nothing.
+    @Test func aClockThatWasSetBackOpensNothingThatSomebodyElseClosed() {
+        var ahead = standing(.given, 1, at: 900)
+        ahead.isAhead = true
+        let world = World(ahead)
+        world.saw(view(.onHold, 3, by: .other("ops"), at: 200))
+        #expect(world.ask() == nil)
+        #expect(world.keeper.overruledBy == "ops")
+        // What it or nobody closed it opens as ever.
+        let own = World(ahead)
+        own.saw(view(.onHold, 1))
+        #expect(own.ask() == .start)
+    }
+
     @Test func aKillBySomebodyElseIsNotUndoneByAnOldConsent() {
         let world = World(standing(.given, 1, at: 100))
         world.saw(view(.killed, 3, by: .other("privacy-office"), at: 200))

@@ -57,6 +57,8 @@ private let details = DecisionDetails(method: "form", noticeVersion: "2", expire
         #expect(
             again.standing(at: 5000)
                 == Standing(consent: .paused, decision: 2, hash: paused.hash, decidedMs: 2000))
+        #expect(again.standing(at: 1999).isAhead && !again.standing(at: 2000).isAhead)
+        #expect(again.nextChangeMs(after: 1999) == 2000 && again.nextChangeMs(after: 2000) == nil)
         #expect(try again.receipt(1) == given)
         #expect(try again.receipt(3) == nil)
         #expect(try again.verified() == [given, paused])
@@ -85,9 +87,9 @@ private let details = DecisionDetails(method: "form", noticeVersion: "2", expire
         let limited = DecisionDetails(method: "form", noticeVersion: "2", expiresMs: 500)
         _ = try store.decide(.give, ["ads"], limited, wallMs: 100)
         #expect(store.standing(at: 499).consent == .given)
-        #expect(store.nextExpiryMs(after: 499) == 500)
+        #expect(store.nextChangeMs(after: 499) == 500)
         #expect(store.standing(at: 500).consent == .expired)
-        #expect(store.nextExpiryMs(after: 500) == nil)
+        #expect(store.nextChangeMs(after: 500) == nil)
         // A pause does not lengthen it.
         _ = try store.decide(.give, ["ads"], limited, wallMs: 200)
         _ = try store.decide(.pause, ["ads"], details, wallMs: 300)

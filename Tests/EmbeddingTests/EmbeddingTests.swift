@@ -70,6 +70,50 @@ private func stop(_ host: Host) {
         stop(third)
     }
 
+    /// A copy of a state directory is not opened as if it were the original, and never with its gate open.
+    @Test func aRestoredStateBeginsOnHold() async throws {
+        let (original, copy) = (Place(), Place())
+        let first = try Host.initialize(original.configuration)
+        _ = try await client(of: first).configure(#"{"a":1}"#)
+        stop(first)
+        try FileManager.default.copyItem(atPath: original.path, toPath: copy.path)
+        var configuration = copy.configuration
+        let unsure = #expect(throws: (any Error).self) {
+            try Host.initializeWithHoldingOperations(configuration)
+        }
+        #expect(unsure.map { "\($0)".contains("was copied or restored") } == true)
+        configuration.restored = true
+        let refusal = #expect(throws: ConfigurationError.self) { try Host.initialize(configuration) }
+        #expect(refusal?.description == "a restored launch begins on hold: it can't begin operating")
+        let second = try Host.initializeWithHoldingOperations(configuration)
+        let report = try await client(of: second).state()
+        #expect(report.status.state == .onHold)
+        #expect(report.status.launch != first.status.launch)
+        #expect(report.initializedWith == "initializeWithHoldingOperations")
+        #expect(try await client(of: second).configuration()["a"] == .int(1))
+        stop(second)
+        // The launch goes on in the place where it is now.
+        let third = try Host.initialize(copy.configuration)
+        #expect(third.status.launch == second.status.launch)
+        #expect(third.status.state == .onHold)
+        stop(third)
+    }
+
+    @Test func aRestoredStateThatWasKilledIsEmpty() async throws {
+        let (original, copy) = (Place(), Place())
+        let first = try Host.initialize(original.configuration)
+        _ = try await client(of: first).configure(#"{"a":1}"#)
+        _ = try await client(of: first).kill()
+        stop(first)
+        try FileManager.default.copyItem(atPath: original.path, toPath: copy.path)
+        var configuration = copy.configuration
+        configuration.restored = true
+        let second = try Host.initializeWithHoldingOperations(configuration)
+        #expect(second.status.state == .onHold)
+        #expect(try await client(of: second).configuration() == .object([]))
+        stop(second)
+    }
+
     @Test func aDirectoryHasOneHost() throws {
         let place = Place()
         let host = try Host.initialize(place.configuration)

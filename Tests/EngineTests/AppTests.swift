@@ -182,6 +182,19 @@ import Wire
         #expect(desk.ledger.apps == desk.engine.apps)
     }
 
+    @Test func aHoldBehindAKillThatComesToNothingLeavesNobodyWaiting() {
+        var desk = Desk(collectors: ["c"])
+        _ = desk.send(.forget(name: "c"))
+        _ = desk.send(.kill, expect: Self.elsewhere)
+        let report = desk.say("a")
+        _ = desk.send(Self.hold)
+        desk.disk()
+        #expect(published(desk, report) == .bool(false))
+        #expect(desk.told == [])
+        desk.start()
+        #expect(desk.told == ["a+"])
+    }
+
     @Test func aKillThatFoundTheDiskFullTakesNoReports() {
         var desk = Desk()
         _ = desk.send(.kill)

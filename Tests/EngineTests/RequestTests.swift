@@ -35,6 +35,32 @@ import Wire
         #expect(desk.replies[requester]?.error == error)
     }
 
+    /// Whoever reads `notOperating` takes the gate for closed.
+    @Test(arguments: [
+        ErrorCode.notOperating, .unknownService, .serviceUnavailable, .timeout, .overloaded, .storageFull,
+        .shuttingDown,
+    ]) func aProviderDoesNotSpeakForTheHost(code: ErrorCode) {
+        var desk = Desk()
+        desk.serve("s")
+        let (plain, unsure) = (desk.call(), desk.call())
+        desk.receive(.result(id: 1, .failure(WireError(code, "busy", retryable: true))))
+        desk.receive(.result(id: 2, .failure(WireError(code, "busy", isOutcomeUnknown: true))))
+        let message = "the provider answered with \(code), which is the host's to say: busy"
+        #expect(desk.replies[plain]?.error == WireError(.internalError, message, retryable: true))
+        #expect(desk.replies[unsure]?.error == WireError(.internalError, message, isOutcomeUnknown: true))
+    }
+
+    @Test func aHoldThatComesToNothingTellsNoHostCodeOfAProvidersEither() {
+        var desk = Desk(collectors: ["c"])
+        desk.serve("s")
+        let requester = desk.call()
+        _ = desk.send(.forget(name: "c"))
+        _ = desk.send(.holdOperation(waitMs: nil, gatedEvents: nil), expect: Expectation(state: .killed))
+        desk.receive(.result(id: 1, .failure(WireError(.notOperating, "closed"))))
+        desk.disk()
+        #expect(desk.replies[requester]?.error?.code == .internalError)
+    }
+
     @Test func severalAreInFlightAndAnsweredInAnyOrder() {
         var desk = Desk()
         desk.serve("s")

@@ -116,4 +116,43 @@ import Wire
         #expect(desk.ask(.configuration)?["configuration"] == .object([]))
         #expect(desk.ask(.configure(patch: "{}"))?.brief == "killed 2 notOperating")
     }
+
+    // MARK: While a kill is being written
+
+    private static let elsewhere = Expectation(state: .killed)
+
+    @Test func noAnswerShowsAKillThatIsNotOnDisk() {
+        var desk = Desk()
+        _ = desk.send(.kill)
+        let change = desk.send(.configure(patch: #"{"a":1}"#))
+        let requeue = desk.send(.requeue(seqs: [7]))
+        #expect(desk.replies[change] == nil && desk.replies[requeue] == nil)
+        desk.disk()
+        #expect(desk.replies[change]?.brief == "killed 2 notOperating")
+        #expect(desk.replies[requeue]?.brief == "killed 2 notOperating")
+        #expect(desk.requeues == [])
+    }
+
+    @Test func aKillThatComesToNothingRefusesNoChange() {
+        var desk = Desk(collectors: ["c"])
+        _ = desk.send(.forget(name: "c"))
+        _ = desk.send(.kill, expect: Self.elsewhere)
+        let change = desk.send(.configure(patch: #"{"a":1}"#))
+        let requeue = desk.send(.requeue(seqs: [7]))
+        desk.disk()
+        #expect(desk.replies[change]?["configuration"] == .object([.init("a", .int(1))]))
+        #expect(desk.requeues == [[7]])
+        admit(&desk, requeue)
+        desk.disk()
+        #expect(desk.replies[requeue]?["requeued"] != nil)
+    }
+
+    @Test func aKillThatFoundTheDiskFullTakesNoChange() {
+        var desk = Desk()
+        _ = desk.send(.kill)
+        let waiting = desk.send(.configure(patch: #"{"a":1}"#))
+        desk.diskFull()
+        #expect(desk.replies[waiting]?.brief == "operating 1 storageFull")
+        #expect(desk.ask(.configure(patch: #"{"a":1}"#))?.brief == "operating 1 storageFull")
+    }
 }

@@ -62,6 +62,25 @@ private func ids(_ batches: [Memory.Batch]) throws -> [String] {
         }
     }
 
+    /// What there was no room for is among the dead letters, even if the plugin crashes before its refusal is read.
+    @Test func whatThereWasNoRoomForIsRefusedAgainAfterACrash() throws {
+        var full = Memory(run: "r")
+        for number in 0..<Monitor.subjectLimit { full.inside["s\(number)"] = ["home"] }
+        var keeper = Keeper(full)
+        keeper.watch(home)
+        let readings = [line(0, subject: "late"), line(0.1, subject: "s1"), line(91)]
+        let first = keeper.take([delivery(readings, first: 5)])
+        #expect(first.rejects.map(\.seq.raw) == [5, 7])
+        #expect(first.batches.count == 1 && keeper.memory.through == JournalSeq(7))
+        var next = Keeper(try Memory(text: Array(keeper.memory.text.utf8)))
+        #expect(next.memory == keeper.memory)
+        next.watch(home)
+        let again = next.take([delivery(readings, first: 5)])
+        #expect(again.rejects == first.rejects && again.batches == [])
+        next.forget()
+        #expect(next.memory.refused == [])
+    }
+
     @Test func afterAKillNothingIsKnownAndNoNumberComesTwice() {
         var keeper = Keeper(Memory(run: "r"))
         keeper.watch(home)

@@ -39,14 +39,18 @@ import Testing
         #expect(requests[0]["reason"] == .string("T-1"))
     }
 
-    @Test func aCommandThatIsNotSafeToRepeatGoesOnce() throws {
+    @Test(arguments: [
+        Command.forget("x"),
+        // A copy that came late would put an older phase over a newer one.
+        Command.report(app: "shop", .foreground),
+    ]) func aCommandThatIsNotSafeToRepeatGoesOnce(command: Command<Answer>) throws {
         let count = Locked(0)
         let host = try FakeRouter { _ in
             count.withLock { $0 += 1 }
             return []
         }
         let holdgate = Holdgate(endpoint: host.endpoint, timeout: .milliseconds(300))
-        let error = #expect(throws: HoldgateError.self) { try holdgate.performBlocking(.forget("x")) }
+        let error = #expect(throws: HoldgateError.self) { try holdgate.performBlocking(command) }
         #expect(error?.code == .noAnswer)
         #expect(error?.retryable == false)
         #expect(count.withLock { $0 } == 1)

@@ -79,6 +79,20 @@ private func completed<Value: Sendable, Failure>(
         #expect(await completed { holdgate.inboxCounts($0) } == .failure(.notOperating(held)))
     }
 
+    /// A setter that a hold interrupts may have been carried out.
+    @Test func aGateThatClosesUnderwayTellsThatTheOutcomeIsUnknown() async throws {
+        let interrupted = WireError(.notOperating, "the gate closed", isOutcomeUnknown: true)
+        let fake = try FakeServices([:], error: interrupted, state: .onHold)
+        let unknown = NotOperatingError(state: .onHold, isOutcomeUnknown: true)
+        #expect(!unknown.isRetryable)
+        await #expect(throws: PermissionError.notOperating(unknown)) {
+            try await fake.holdgate.setEmailPermission(true)
+        }
+        await #expect(throws: InboxError.notOperating(unknown)) {
+            try await fake.holdgate.updateInbox(["m"], status: .read)
+        }
+    }
+
     @Test func couponsComeByPage() async throws {
         let fake = try FakeServices([
             "coupons.fetch": """

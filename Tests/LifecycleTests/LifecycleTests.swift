@@ -203,6 +203,9 @@ private func explore(seqLimit: UInt64 = 6) -> [Step] {
             LifecycleState.allCases.map { NotOperatingError(state: $0).isRetryable } == [
                 true, true, true, false,
             ])
+        let unknown = NotOperatingError(state: .onHold, isOutcomeUnknown: true)
+        #expect(!unknown.isRetryable)
+        #expect(unknown.description.contains("whether it was carried out is not known"))
     }
 
     @Test(arguments: [

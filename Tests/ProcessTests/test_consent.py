@@ -178,6 +178,9 @@ def test_a_decision_outlives_a_lost_host(fixed, managers):
     reply = manager.ask("withdraw", waitMs=100)
     assert (reply["ok"], reply["applied"], reply["consent"]) == (True, False, "withdrawn")
     assert reply["problem"]
+    # Whoever is in a hurry is told as well that it was decided.
+    hurried = run_command(fixed, "consent", "withdraw", "--timeout", "1s", "--consent", manager.address)
+    assert hurried.returncode == 0 and "has not followed yet" in hurried.stdout, hurried.stderr
     fixed.start()
     wait_until(lambda: fixed.state()["state"] == "killed", "the withdrawal to arrive")
     wait_until(lambda: manager.ask("show")["applied"], "it to be known")
@@ -295,6 +298,43 @@ def test_the_command_line(held, managers):
     assert consent("grant").returncode == 2 and "give" in consent("grant").stderr
     assert json.loads(consent("withdraw", "--json").stdout)["consent"] == "withdrawn"
     assert run_command(None, "consent", "show", "--consent", "tcp://127.0.0.1:1", "--timeout", "200ms").returncode == 3
+
+
+def test_the_life_of_a_consent_where_the_host_starts_its_manager(hosts, tmp_path):
+    """The new launch replaces the host in place, and its manager with it: what was decided is carried out all the same."""
+    folder = tmp_path / "plugins" / "consent-manager"
+    folder.mkdir(parents=True)
+    (folder / "plugin.json").write_text(json.dumps({
+        "name": "consent-manager", "version": "1", "command": "consent-manager", "arguments": ["--when-configured"],
+        "environment": {"CONSENT_STORE": str(tmp_path / "consent.sqlite")}, "may": ["command"]}))
+    address = f"tcp://127.0.0.1:{free_port()}"
+    host = hosts("--holding", "--plugins", str(folder.parent), ports={name: free_port() for name in ENDPOINTS},
+                 consent=address)
+
+    def decide(verb):
+        done = run_command(host, "consent", verb, "--json", "--timeout", "15s", consent=address)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    assert decide("give")["consent"] == "given"
+    wait_until(lambda: host.state()["state"] == "operating", "the gate")
+    host.accept([event(1)])
+    assert decide("pause")["applied"] and not host.state()["isOperating"]
+    assert decide("withdraw")["consent"] == "withdrawn"
+    wait_until(lambda: host.state()["state"] == "killed", "the kill")
+    decide("give")
+
+    def anew():
+        # What a host that is being replaced has not read is lost with it: the command asks again.
+        done = run_command(host, "state", "--json", "--timeout", "15s")
+        assert done.returncode == 0, done.stderr
+        state = json.loads(done.stdout)
+        return state["launch"] != host.launch and state["state"] == "operating"
+
+    wait_until(anew, "the new launch")
+    shown = decide("show")
+    assert shown["verified"] == 4 and shown["consent"] == "given" and shown["applied"]
+    assert sorted(path.name for path in folder.iterdir()) == ["plugin.json"], "its store lies where it was told"
 
 
 def test_how_soon_the_first_event_arrives(held, managers, record_property):

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from holdgate import BIN, PATIENCE, ROOT, environment, run_command
+from holdgate import BIN, PATIENCE, ROOT, environment, event, run_command
 
 # A collector and provider in plain pyzmq that keeps every promise, but for the fault that it is told.
 PLUGIN = r'''
@@ -44,7 +44,11 @@ def hello(socket):
 socket = connect()
 beat, last, acked = 1.0, 0, 0
 while not ended:
-    if not socket.poll(50):
+    if fault == "floods":
+        socket.send(b"{", zmq.DONTWAIT) if socket.poll(0, zmq.POLLOUT) else None
+        if last:
+            continue
+    if not socket.poll(0 if fault == "floods" else 50):
         now = time.monotonic()
         if now - heard > 3 * beat and not (fault == "gives up the host" and opened == 1):
             socket.close()
@@ -58,6 +62,8 @@ while not ended:
     kind = message["type"]
     if fault == "strict members" and "later" in message:
         sys.exit(4)
+    if fault == "garbage at a hold" and kind == "state" and message["state"] == "holdRequested":
+        socket.send(b'{"type":"ack"}')
     if kind == "welcome":
         beat = message["heartbeatMs"] / 1000
         acked = 0
@@ -67,7 +73,7 @@ while not ended:
         assert count == sum(row[1] for row in message["ranges"])
         if fault == "never acks" or fault == "drops redelivered" and message["redelivered"]:
             continue
-        if fault == "small window" and acked and last - acked > 40 and count == 16:
+        if fault == "small window" and count == 16:
             continue
         if fault == "acks ahead":
             send(socket, type="ack", through=last + 5)
@@ -124,6 +130,10 @@ FAULTS = {
     "drops redelivered": ["hostRestart"],
     "never acks": ["acknowledges", "cumulativeAcks"],
     "ignores hello?": ["helloAgain", "redelivery"],
+    "small window": ["window"],
+    "gives up the host": ["hostRestart", "redelivery", "goodbye", "kill"],
+    "garbage at a hold": ["hold"],
+    "floods": ["heartbeats", "unknownMembers", "acknowledges"],
 }
 
 
@@ -198,9 +208,27 @@ def test_each_fault_is_found(checks, fault):
 
 
 @pytest.mark.parametrize("fault", ["ends at goodbye", "no heartbeats", "answers twice", "fails when superseded",
-                                   "ignores SIGTERM", "crashes at goodbye", "ends at a hold", "strict types"])
+                                   "ignores SIGTERM", "crashes at goodbye", "ends at a hold", "strict types",
+                                   "garbage at a hold", "small window"])
 def test_a_fault_spoils_no_other_promise(checks, fault):
     assert broken(checks[fault][1]) == FAULTS[fault], checks[fault][1]
+
+
+def test_a_program_that_does_its_work_and_ends_breaks_no_promise(tmp_path):
+    for name in ("producer", "consent_switch"):
+        source = ROOT / "plugins/examples" / f"{name}.c"
+        subprocess.run(["cc", "-o", str(tmp_path / name), str(source), "-lzmq"], check=True, timeout=3 * PATIENCE)
+    events = tmp_path / "events.ndjson"
+    events.write_text(json.dumps(event(1)) + "\n")
+    produces = ["sh", "-c", f"exec {tmp_path}/producer web < {events}"]
+    for command, role in ((produces, "publish"), ([f"{tmp_path}/consent_switch", "give"], "command")):
+        done = run_command(None, "plugins", "check", "--json", "--timeout", "4s", "--", *command)
+        card = json.loads(done.stdout)
+        assert (done.returncode, card["roles"], broken(card)) == (0, [role], []), card
+    # One that fails at its work does break one.
+    failing = ["sh", "-c", f"{tmp_path}/consent_switch give; exit 1"]
+    card = json.loads(run_command(None, "plugins", "check", "--json", "--timeout", "4s", "--", *failing).stdout)
+    assert broken(card) == ["hello"]
 
 
 def test_wrong_usage():

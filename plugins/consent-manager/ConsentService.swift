@@ -64,7 +64,7 @@ final class ConsentService {
         // The wall clock may be set: it is looked at once a minute at least.
         var wake = now + 60_000
         if let due = keeper.deadline(now: now) { wake = min(wake, due) }
-        if let due = store.nextExpiryMs(after: wall) { wake = min(wake, now + max(1, due - wall)) }
+        if let due = store.nextChangeMs(after: wall) { wake = min(wake, now + max(1, due - wall)) }
         for each in waiting { wake = min(wake, each.deadlineMs) }
         return wake
     }

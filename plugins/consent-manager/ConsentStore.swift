@@ -62,17 +62,21 @@ final class ConsentStore {
         let strictest = states.max { $0.strictness < $1.strictness } ?? .undecided
         guard let head else { return .none }
         return Standing(
-            consent: strictest, decision: head.decision, hash: head.hash, decidedMs: head.timeMs)
+            consent: strictest, decision: head.decision, hash: head.hash, decidedMs: head.timeMs,
+            isAhead: head.timeMs > wallMs)
     }
 
     /// When `standing` changes by itself next.
-    func nextExpiryMs(after wallMs: Int64) -> Int64? {
-        configuration.purposes.compactMap { purpose in
+    func nextChangeMs(after wallMs: Int64) -> Int64? {
+        let expiries = configuration.purposes.compactMap { purpose -> Int64? in
             guard let receipt = latest[purpose], receipt.consent(at: wallMs) == receipt.state else {
                 return nil
             }
             return receipt.state == .given || receipt.state == .paused ? receipt.expiresMs : nil
-        }.min()
+        }
+        // From then on a decision of the future is one of the past.
+        let arrivals = [head?.timeMs].compactMap { $0 }.filter { $0 > wallMs }
+        return (expiries + arrivals).min()
     }
 
     /// Makes a decision about some of the purposes, all or none; on disk when this returns.

@@ -141,13 +141,14 @@ struct GateKeeper: Hashable, Sendable {
         return action == .start ? max(retryAt, renewAt) : nil
     }
 
-    /// Who has closed the gate since the newest decision was made; nil: nobody else.
+    /// Who has closed the gate since the newest decision was made, as far as that can be told; nil: nobody else.
     var overruledBy: String? {
         guard let gate, gate.state != .operating else { return nil }
         switch gate.closer {
         // This service kills upon a withdrawal: a consent that stands now came after it.
         case .launch, .consent: return nil
-        case .other(let source): return gate.closedMs >= standing.decidedMs ? source : nil
+        case .other(let source):
+            return standing.isAhead || gate.closedMs >= standing.decidedMs ? source : nil
         }
     }
 

@@ -53,6 +53,8 @@ struct Standing: Hashable, Sendable {
     var hash: String
     /// When it was made, in milliseconds since 1970.
     var decidedMs: Int64
+    /// The clock has been set back since: what was before the decision and what after it can't be told any more.
+    var isAhead = false
 
     static let none = Standing(consent: .undecided, decision: 0, hash: "", decidedMs: 0)
 

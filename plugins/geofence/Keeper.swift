@@ -30,7 +30,7 @@ struct Keeper {
             delivery.forEachEvent { seq, line in
                 do throws(Unusable) {
                     let reading = try Reading(seq: seq, event: line, with: parser)
-                    if seq > memory.through { crossings += try monitor.take(reading) }
+                    crossings += try crossed(by: reading)
                 } catch {
                     outcome.rejects.append(Reject(seq: seq, reason: error.reason))
                 }
@@ -44,6 +44,19 @@ struct Keeper {
         memory.add(crossings)
         outcome.batches = memory.outbox.filter { $0.number > known }
         return outcome
+    }
+
+    private mutating func crossed(by reading: Reading) throws(Unusable) -> [Crossing] {
+        guard reading.seq > memory.through else {
+            if memory.refused.contains(reading.seq) { throw Monitor.full }
+            return []
+        }
+        do {
+            return try monitor.take(reading)
+        } catch {
+            memory.refuse(reading.seq)
+            throw error
+        }
     }
 
     /// The host has taken these.

@@ -22,13 +22,24 @@ struct Memory: Hashable, Sendable {
     /// The last number that was given.
     private(set) var lastBatch: UInt64 = 0
     var inside: [String: Set<String>] = [:]
+    /// Readings that there was no room for: refused again where they come again, since those up to `through` are not
+    /// looked at any more. The newest of them: the host has had the others' refusal long since.
+    private(set) var refused: [JournalSeq] = []
     /// Oldest first. What the host has taken leaves with the next writing.
     private(set) var outbox: [Batch] = []
 
     /// A batch's events: far below what the host allows.
     static let batchEvents = 1000
 
+    private static let refusedLimit = 1000
+
     init(run: String) { self.run = run }
+
+    mutating func refuse(_ seq: JournalSeq) {
+        guard !refused.contains(seq) else { return }
+        if refused.count == Self.refusedLimit { refused.removeFirst() }
+        refused.append(seq)
+    }
 
     /// Puts crossings into the outbox.
     mutating func add(_ crossings: [Crossing]) {
@@ -43,6 +54,7 @@ struct Memory: Hashable, Sendable {
     mutating func forget() {
         launch = nil
         through = .zero
+        refused = []
         inside = [:]
         outbox = []
     }
@@ -70,6 +82,7 @@ struct Memory: Hashable, Sendable {
             writer.member(subject, .array(ids.sorted().map { .string($0) }))
         }
         writer.endObject()
+        if !refused.isEmpty { writer.member("refused", .array(refused.map { .uint($0.raw) })) }
         writer.name("outbox")
         writer.beginArray()
         for batch in outbox {
@@ -105,6 +118,10 @@ struct Memory: Hashable, Sendable {
         lastBatch = last
         for member in inside {
             self.inside[member.name] = Set(try Self.strings(member.value))
+        }
+        for each in value["refused"]?.asArray ?? [] {
+            guard let seq = each.asUInt64 else { throw MemoryError(problem: "a refused reading has no seq") }
+            refuse(JournalSeq(seq))
         }
         for each in outbox {
             guard let number = each["batch"]?.asUInt64 else {

@@ -24,6 +24,7 @@ struct Monitor: Hashable, Sendable {
 
     /// How many subjects can be inside some region at a time.
     static let subjectLimit = 10_000
+    static let full = Unusable(reason: "more than \(subjectLimit) subjects are inside regions")
 
     init(inside: [String: Set<String>] = [:]) { self.inside = inside }
 
@@ -54,7 +55,7 @@ struct Monitor: Hashable, Sendable {
         }
         guard !exits.isEmpty || !enters.isEmpty else { return [] }
         guard !before.isEmpty || inside.count < Self.subjectLimit else {
-            throw Unusable(reason: "more than \(Self.subjectLimit) subjects are inside regions")
+            throw Self.full
         }
         let after = before.subtracting(exits.map(\.region)).union(enters.map(\.region))
         inside[reading.subject] = after.isEmpty ? nil : after

@@ -7,14 +7,18 @@ public enum HostEnvironment {
         "HOLDGATE_CONTROL", "HOLDGATE_STREAM", "HOLDGATE_INGEST", "HOLDGATE_PLUGIN",
     ]
 
-    /// All variables but a host's configuration, which begins with `HOLDGATE_`.
+    /// Variables of the name `HOLDGATE_…` that are none of a host's and speak to a plugin as well: where
+    /// consent-manager takes decisions is where `holdgate consent` brings them.
+    private static let shared: Set = ["HOLDGATE_CONSENT"]
+
+    /// All variables but a host's configuration, which begins with `HOLDGATE_`, and what is a client's alone.
     public static func inherited() -> [String: String] {
         var variables: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {
             let parts = String(cString: entry).split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2, !parts[0].hasPrefix("HOLDGATE_") {
+            if parts.count == 2, !parts[0].hasPrefix("HOLDGATE_") || shared.contains(String(parts[0])) {
                 variables[String(parts[0])] = String(parts[1])
             }
             next += 1
@@ -22,9 +26,9 @@ public enum HostEnvironment {
         return variables
     }
 
-    /// A command with a slash is a path, a relative one within `directory`. One without is looked for
-    /// in `directory`, then
-    /// beside this program (that is where bundled plugins are), then in `path`. Nil: not found there.
+    /// A command with a slash is a path, a relative one within `directory`. One without is looked for in
+    /// `directory`, then beside this program (that is where bundled plugins are), then in `path`. Nil: not found
+    /// there.
     public static func find(_ command: String, in directory: String = ".", path: String?) -> String? {
         if command.hasPrefix("/") { return command }
         if command.contains("/") { return "\(directory)/\(command)" }

@@ -1,4 +1,5 @@
 import Access
+import Glibc
 import Platform
 
 /// What a plugin that the host starts finds around it.
@@ -16,9 +17,22 @@ struct PluginEnvironment: Sendable {
         let bound = [endpoints.control, endpoints.stream, endpoints.ingest, endpoints.plugin]
         for (name, addresses) in zip(HostEnvironment.addresses, bound) {
             // Within the process is out of another's reach.
-            variables[name] = addresses.first { !$0.hasPrefix("inproc:") }
+            variables[name] = addresses.first { !$0.hasPrefix("inproc:") }.map(Self.reachable)
         }
         self.variables = variables
+    }
+
+    /// The address as it is from any folder: a plugin starts in its own, and a relative `ipc://` path is from the
+    /// host's.
+    private static func reachable(_ address: String) -> String {
+        let scheme = "ipc://"
+        let path = address.dropFirst(scheme.count)
+        // One that begins with @ is a name and no file.
+        guard address.hasPrefix(scheme), !path.hasPrefix("/"), !path.hasPrefix("@"),
+            let here = getcwd(nil, 0)
+        else { return address }
+        defer { free(here) }
+        return "\(scheme)\(String(cString: here))/\(path)"
     }
 
     /// How to start it; nil where its program is not found. See `HostEnvironment.find`.

@@ -46,9 +46,12 @@ struct PluginFolder: Hashable, Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard !name.hasPrefix("."), access("\(path)/\(name)/\(Self.manifestName)", F_OK) == 0 else {
-                continue
-            }
+            guard !name.hasPrefix(".") else { continue }
+            // One that is there and can't be looked at is a problem, and none that is gone.
+            guard
+                access("\(path)/\(name)/\(Self.manifestName)", F_OK) == 0
+                    || (errno != ENOENT && errno != ENOTDIR)
+            else { continue }
             names.append(name)
         }
         guard names.count <= Self.maxPlugins else {
