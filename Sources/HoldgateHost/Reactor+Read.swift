@@ -209,12 +209,15 @@ extension Reactor {
             if !engine.isAttached(peer) { sockets.forget(peer) }
         }
         let index = delimited ? 2 : 1
-        guard !message.isTruncated, message.count > index else {
-            return engine.receiveInvalid(
-                WireError(.invalidMessage, "a plugin's message begins with a JSON frame"), from: peer,
-                into: &effects)
-        }
         do throws(WireError) {
+            if message.isTruncated { throw tooLarge }
+            guard message.count > index else {
+                throw WireError(.invalidMessage, "a plugin's message begins with a JSON frame")
+            }
+            let (size, limit) = (message.length(index), configuration.wireLimits.maxFrameBytes)
+            guard size <= limit else {
+                throw WireError(.tooLarge, "the frame has \(size) bytes; at most \(limit) are taken")
+            }
             let value = try message.withBytes(index) { (bytes) throws(WireError) in
                 try PluginMessage.parse(bytes, with: parser)
             }

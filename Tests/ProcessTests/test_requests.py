@@ -197,6 +197,19 @@ class TestBadResults:
         provider.answer(request, "right")
         assert call.value() == "right"
 
+    @pytest.mark.parametrize("frames", [[b"x" * (4 << 20)], [b"x" * (3 << 20)] * 6], ids=["frame", "message"])
+    def test_a_result_that_is_too_large_is_an_error_and_the_request_stays(self, operating, frames):
+        provider = operating.provider("s")
+        call = operating.call("s")
+        request = provider.request()
+        first, *rest = frames
+        result = b'{"type":"result","id":%d,"value":"%s"}' % (request["id"], first)
+        provider.socket.send_multipart([result, *rest])
+        assert provider.expect("error")["error"]["code"] == "tooLarge"
+        assert not call.is_answered()
+        provider.answer(request, "x" * (4_000_000))
+        assert len(call.value()) == 4_000_000
+
     @pytest.mark.parametrize("members", [
         {}, {"service": ""}, {"service": 1}, {"service": "x" * 257}, {"service": "s", "arguments": []},
         {"service": "s", "timeoutMs": 0}, {"service": "s", "timeoutMs": 3_600_001}, {"service": "s", "timeoutMs": 1.5},
