@@ -13,7 +13,8 @@ import Testing
     private func variables(control: [String], plugin: [String] = []) -> [String: String] {
         let bound = Sockets.Bound(
             control: control, stream: ["ipc://@stream"], ingest: ["ipc:///run/ingest"], plugin: plugin)
-        return PluginEnvironment(Host.Endpoints(bound)).variables
+        let nobodyAsked = AccessControl(keys: nil, plugins: PluginKeys(directory: "/nonexistent"))
+        return PluginEnvironment(Host.Endpoints(bound), nobodyAsked).variables
     }
 
     /// A plugin starts in its own folder.
