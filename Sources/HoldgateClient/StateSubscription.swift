@@ -25,6 +25,7 @@ public final class StateSubscription: Sendable {
     ///   - endpoints: `stream`, and `control` for catching up.
     ///   - after: the last change that is known from before, as a logger has it in its file; nil: the present
     ///     state comes first.
+    /// - Throws: `invalidArgument` for an address of `stream` that is none.
     public init(
         endpoints: Endpoints = Endpoints(), after: StateChange.Place? = nil, credentials: Credentials? = nil
     ) throws(HoldgateError) {
@@ -32,6 +33,13 @@ public final class StateSubscription: Sendable {
         self.credentials = try credentials.orOfProcess()
         self.after = after
         context = try ClientContext.get()
+        // An address that is none is said here: the sequence of changes could only end.
+        do {
+            let attempt = try Socket(.sub, in: context, .linger(ms: 0))
+            try attempt.connect(endpoints.stream)
+        } catch {
+            throw HoldgateError(zeroMQ: error)
+        }
         do {
             wake = try EventFD()
         } catch {

@@ -67,7 +67,9 @@ enum Report {
             json(error.reply ?? failureText(error), console)
         } else {
             console.err("holdgate \(spec.name): \(error.message)\n")
-            if error.code == .noAnswer { console.err(absentHint("--control")) }
+            if error.code == .noAnswer {
+                console.err(spec.name == "consent" ? absentManagerHint : absentHint("--control"))
+            }
             if error.code == .notOperating, error.retryable {
                 console.err(
                     "The host is \(error.state?.rawValue ?? "not operating"); `holdgate start` opens the gate.\n"
@@ -78,6 +80,10 @@ enum Report {
         // An address that libzmq doesn't take; a host's refusal has a reply.
         return error.code == .invalidArgument && error.reply == nil ? 2 : 1
     }
+
+    private static let absentManagerHint =
+        "`consent-manager` takes decisions; --consent names the address of one that is elsewhere. Whether this one was "
+        + "taken is unknown: `holdgate consent show` tells.\n"
 
     /// What to do when nobody answers.
     static func absentHint(_ flag: String) -> String {

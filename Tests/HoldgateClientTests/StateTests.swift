@@ -189,3 +189,13 @@ extension String {
         return copy
     }
 }
+
+@Suite struct StateSubscriptionTests {
+    /// Else the loop over the changes would end at once, and say nothing.
+    @Test func anAddressThatIsNoneIsSaid() {
+        var holdgate = Holdgate()
+        holdgate.stream = "nonsense"
+        let error = #expect(throws: HoldgateError.self) { try holdgate.stateChanges() }
+        #expect(error?.code == .invalidArgument)
+    }
+}

@@ -297,7 +297,8 @@ def test_the_command_line(held, managers):
     assert consent("deny").returncode == 1
     assert consent("grant").returncode == 2 and "give" in consent("grant").stderr
     assert json.loads(consent("withdraw", "--json").stdout)["consent"] == "withdrawn"
-    assert run_command(None, "consent", "show", "--consent", "tcp://127.0.0.1:1", "--timeout", "200ms").returncode == 3
+    absent = run_command(None, "consent", "show", "--consent", "tcp://127.0.0.1:1", "--timeout", "200ms")
+    assert absent.returncode == 3 and "consent-manager" in absent.stderr and "--control" not in absent.stderr
 
 
 def test_the_life_of_a_consent_where_the_host_starts_its_manager(hosts, tmp_path):
