@@ -31,8 +31,7 @@ extension Engine {
     }
 
     mutating func decideNext(now: Now, into effects: inout [Effect]) {
-        while decision == nil, !deferred.isEmpty {
-            let command = deferred.removeFirst()
+        while decision == nil, let command = deferred.popFirst() {
             decide(command, now: now, into: &effects)
             if decision == nil { settleGate(now: now, into: &effects) }
         }
@@ -41,8 +40,9 @@ extension Engine {
     /// After a command that changed nothing: what it closed on being read opens again, as far as no other one closes.
     private mutating func settleGate(now: Now, into effects: inout [Effect]) {
         gate = Self.gate(of: shown)
-        let closings = ([unwritten].compactMap { $0 } + deferred).filter(\.intent.closes)
+        let closings = [unwritten, deferred.firstClosing].compactMap { $0 }
         for closing in closings { closeAtOnce(closing) }
+        if deferred.hasKill { gate = .dead }
         if gate != .dead { tellTakenAfterKill(into: &effects) }
         settleReports(into: &effects)
         settleChanges(now: now, into: &effects)

@@ -242,7 +242,7 @@ extension Engine {
     mutating func roomAgain(into effects: inout [Effect]) {
         producers = writtenProducers
         // Numbers that a record names, or will name, are never given again; the others are.
-        let waiting = (deferred + [unwritten].compactMap { $0 }).map(\.readAfter).max()
+        let waiting = (deferred.all + [unwritten].compactMap { $0 }).map(\.readAfter).max()
         lastSeq = max(committed, recordedThrough, waiting ?? .zero)
         discards.removeDiscards(after: lastSeq)
         guard let gap = SeqRange(first: committed.next, through: lastSeq) else {

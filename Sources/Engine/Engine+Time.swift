@@ -88,7 +88,9 @@ extension Engine {
     /// end is not taken twice.
     private var isExpiring: Bool {
         unwritten != nil
-            || deferred.contains { if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false } }
+            || deferred.all.contains {
+                if case .hold(.leaseExpired, _, _) = $0.intent { true } else { false }
+            }
     }
 
     private mutating func expireLease(now: Now, into effects: inout [Effect]) {
@@ -111,7 +113,7 @@ extension Engine {
             checkDrain(now: now, into: &effects)
         }
         guard let command = unwritten else { return }
-        deferred.insert(command, at: 0)
+        deferred.prepend(command)
         decideNext(now: now, into: &effects)
     }
 

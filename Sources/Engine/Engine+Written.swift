@@ -134,10 +134,10 @@ extension Engine {
         switch transition.state {
         case .operating:
             drain = nil
-            guard !deferred.contains(where: { $0.intent == .kill }) else { return }
+            guard !deferred.hasKill else { return }
             gate = Self.gate(of: lifecycle)
             // A closing that was read while this opening was being written has closed for what came after it.
-            if let closing = deferred.first(where: \.intent.closes) { gate.close(through: closing.readAfter) }
+            if let closing = deferred.firstClosing { gate.close(through: closing.readAfter) }
         case .holdRequested: break
         case .onHold: drain = nil
         case .killed: gate = .dead
@@ -182,7 +182,7 @@ extension Engine {
             )
         }
         refuseConfigurationChanges(error, into: &effects)
-        for command in deferred {
+        for command in deferred.all {
             if let request = command.request { refuse(request, command.requester, error, into: &effects) }
         }
         for waiter in waiters {
@@ -190,7 +190,7 @@ extension Engine {
                 .reply(waiter.requester, ControlReply(id: waiter.id, status: status, error: error)))
         }
         repliesAfterKill = []
-        deferred = []
+        deferred = CommandQueue()
         waiters = []
         refuseRequests(error, into: &effects)
         refuseReports(error, into: &effects)

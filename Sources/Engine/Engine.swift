@@ -59,7 +59,7 @@ public struct Engine: Hashable, Sendable {
     /// The decision that is being written; at most one at a time.
     var decision: Decision?
     /// Lifecycle commands that wait for it, oldest first.
-    var deferred: [DeferredCommand] = []
+    var deferred = CommandQueue()
     /// A closing that found the disk full: tried again at `retryAtMs`, and nothing opens until it is written.
     var unwritten: DeferredCommand?
     var retryAtMs: Int64?

@@ -141,7 +141,8 @@ import Wire
         let cart = Caller(name: "shop", permissions: Permissions(roles: [.produce: .prefixes(["cart."])]))
         let error = forbids("shop", cart)
         #expect(
-            error?.index == 1 && error?.message == "event 1 has the type profile.read, and shop has produce:cart.")
+            error?.index == 1
+                && error?.message == "event 1 has the type profile.read, and shop has produce:cart.")
         #expect(desk.engine.statistics.forbidden == 3)
     }
 

@@ -103,7 +103,7 @@ struct CallbackJudge {
             leases.append(Lease(requester: requester, ends: ends))
         case .startOperation(nil), .initialize, .initializeWithHoldingOperations, .endLaunch, .state,
             .isOperating, .ping, .commands, .configuration, .configure, .history, .plugins, .forget,
-            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle:
+            .deadLetters, .requeue, .stats, .request, .plugin, .appLifecycle, .reload:
             break
         }
     }
@@ -304,8 +304,26 @@ struct CallbackJudge {
     private static func passesOn(_ reply: ControlReply, _ result: Result<JSONValue, WireError>) -> Bool {
         switch result {
         case .success(let value): reply.error == nil && reply.members == [.init("value", value)]
-        case .failure(let error): reply.error == error && reply.members.isEmpty
+        case .failure(let error):
+            reply.members.isEmpty
+                && (speaksForTheHost(error) ? isDisowned(error, in: reply) : reply.error == error)
         }
+    }
+
+    /// Only the host says these of a request.
+    private static func speaksForTheHost(_ error: WireError) -> Bool {
+        [
+            "notOperating", "unknownService", "serviceUnavailable", "timeout", "overloaded", "storageFull",
+            "shuttingDown",
+        ]
+        .contains("\(error.code)")
+    }
+
+    /// The provider's words come, and not as the host's.
+    private static func isDisowned(_ error: WireError, in reply: ControlReply) -> Bool {
+        guard let told = reply.error else { return false }
+        return told.code == .internalError && told.message.hasSuffix(error.message)
+            && told.retryable == error.retryable && told.isOutcomeUnknown == error.isOutcomeUnknown
     }
 
     /// What is wrong with an error of the host's own.
