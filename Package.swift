@@ -125,7 +125,7 @@ let package = Package(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
         .testTarget(
             name: "HoldgateClientTests",
-            dependencies: ["HoldgateClient", "holdgate", "ZeroMQ", "Platform", "CSodium"],
+            dependencies: ["HoldgateClient", "holdgate", "KeyFiles", "ZeroMQ", "Platform", "CSodium"],
             swiftSettings: strict),
         .testTarget(
             name: "SessionTests", dependencies: ["session", "HoldgateClient"], swiftSettings: strict),
@@ -149,6 +149,9 @@ let package = Package(
             name: "EmbeddingTests", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
         .testTarget(
             name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "KeyFilesTests", dependencies: ["KeyFiles", "Access", "ZeroMQ", "Platform"],
             swiftSettings: strict),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Platform"], swiftSettings: strict),
     ],

@@ -1,5 +1,6 @@
 import Glibc
 import KeyFiles
+import Wire
 import ZeroMQ
 
 /// What a program proves to a host that asks for keys, and what it asks of the host.
@@ -42,11 +43,46 @@ public struct Credentials: Hashable, Sendable {
         self.hostKey = key
     }
 
-    /// From `HOLDGATE_KEY_FILE` and `HOLDGATE_HOST_KEY`; nil where the first is not set, or empty.
+    /// From `HOLDGATE_KEY_FILE` and `HOLDGATE_HOST_KEY`; nil where neither is set, or both are empty.
+    ///
+    /// - Throws: `invalidArgument`; so does a host's key alone, which nobody would look at.
     public init?(environment: (String) -> String?) throws(HoldgateError) {
-        guard let path = environment("HOLDGATE_KEY_FILE"), !path.isEmpty else { return nil }
-        let hostKey = environment("HOLDGATE_HOST_KEY")
-        try self.init(keyFile: path, hostKey: hostKey?.isEmpty == false ? hostKey : nil)
+        let path = environment("HOLDGATE_KEY_FILE") ?? ""
+        let hostKey = environment("HOLDGATE_HOST_KEY") ?? ""
+        guard !path.isEmpty else {
+            guard hostKey.isEmpty else {
+                throw HoldgateError(
+                    .invalidArgument,
+                    "the host's key is given, and no key of one's own, without which it is not looked at: "
+                        + "give a key file, too (HOLDGATE_KEY_FILE, or --key)")
+            }
+            return nil
+        }
+        try self.init(keyFile: path, hostKey: hostKey.isEmpty ? nil : hostKey)
+    }
+
+    /// Those of a program that has the flags `--key` and `--host-key`, which go before the environment.
+    public init?(
+        keyFile: String?, hostKey: String?, environment: (String) -> String?
+    ) throws(HoldgateError) {
+        try self.init { name in
+            switch name {
+            case "HOLDGATE_KEY_FILE": keyFile ?? environment(name)
+            default: hostKey ?? environment(name)
+            }
+        }
+    }
+
+    /// A name for a producer or a plugin that the host takes from this key: `name` if it belongs to the key, else the
+    /// key's name, `/` and `name`; the key's name alone where that would be longer than names may be.
+    ///
+    /// ```swift
+    /// credentials.named("geofence")     // of the key geofence: geofence; of the key shop: shop/geofence
+    /// ```
+    public func named(_ name: String) -> String {
+        if name == self.name || name.hasPrefix(self.name + "/") { return name }
+        let both = "\(self.name)/\(name)"
+        return both.utf8.count <= WireBounds.nameBytes ? both : self.name
     }
 
     /// What whoever was given none uses: those of the environment, read once.
@@ -55,7 +91,9 @@ public struct Credentials: Hashable, Sendable {
     /// What else may be the matter where nothing answers: a host refuses a key without a word.
     static func hint(_ endpoint: String, _ credentials: Credentials?) -> String {
         guard endpoint.hasPrefix("tcp://") else { return "" }
-        return credentials.map { "; or it does not know the key of \($0.name)" } ?? "; or it asks for a key"
+        guard let credentials else { return "; if one is there, it may ask for a key" }
+        return
+            "; if one is there, it may not know the key of \(credentials.name), or have another key than expected"
     }
 
     private static let environments = readEnvironment()

@@ -35,10 +35,11 @@ public struct IngestConnection: Sendable {
     ) throws(HoldgateError) -> IngestReply {
         var writer = JSONWriter()
         IngestHeader(id: "1", producer: producer, run: run, batch: batch).write(into: &writer)
+        let credentials = try credentials.orOfProcess()
         do {
             let socket = try Socket(
                 .dealer, in: try ClientContext.get(), .linger(ms: 0), .reconnectInterval(ms: 20))
-            try socket.connect(endpoint, credentials.orOfProcess())
+            try socket.connect(endpoint, credentials)
             _ = try socket.send(writer.bytes, more: true)
             _ = try socket.send(lines)
             var polls = PollSet()
@@ -53,7 +54,8 @@ public struct IngestConnection: Sendable {
             guard try socket.receive(into: &frame) else {
                 throw HoldgateError(
                     .noAnswer,
-                    "no host answered at \(endpoint) within \(timeoutMs) ms. Is one running there?",
+                    "no host answered at \(endpoint) within \(timeoutMs) ms"
+                        + Credentials.hint(endpoint, credentials),
                     retryable: true)
             }
             return try frame.withBytes { bytes in try IngestReply.parse(bytes, with: JSONParser()) }

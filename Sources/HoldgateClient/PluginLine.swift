@@ -15,6 +15,8 @@ struct PluginLine: ~Copyable {
     private var writer = JSONWriter()
     private var effects: [PluginCore.Effect] = []
     private var notices: [Plugin.Notice] = []
+    /// Whether the host may be silent because of the key, and nobody has been told.
+    private var isDoubtful = true
 
     /// What services answer in tasks of their own.
     private let answers: Inbox<Answered>
@@ -157,6 +159,7 @@ struct PluginLine: ~Copyable {
                 link = nil
                 gathered = []
                 gatheredBytes = 0
+                doubt()
                 notices.append(.detached)
             case .deliver(let header):
                 let delivery = Delivery(header: header, frames: frames)
@@ -164,7 +167,9 @@ struct PluginLine: ~Copyable {
                 gatheredBytes += delivery.byteCount
             case .state(let body, let seq, let launch):
                 notices.append(.state(body, seq: seq, launch: launch))
-            case .attached(let cursor, let status): notices.append(.attached(cursor: cursor, status))
+            case .attached(let cursor, let status):
+                isDoubtful = false
+                notices.append(.attached(cursor: cursor, status))
             case .app(let body): notices.append(.app(body))
             case .serve(let ticket, let service, let arguments, let deadlineMs):
                 serve(
@@ -177,6 +182,16 @@ struct PluginLine: ~Copyable {
                 ending = .superseded
             }
         }
+    }
+
+    /// A host refuses a key without a word, so that only the silence tells. Says so once, until it has been attached.
+    private mutating func doubt() {
+        guard isDoubtful, let credentials = configuration.credentials else { return }
+        isDoubtful = false
+        let hint = Credentials.hint(configuration.endpoint, credentials)
+        guard !hint.isEmpty else { return }
+        let message = "no host has answered at \(configuration.endpoint)\(hint)"
+        notices.append(.problem(HoldgateError(.noAnswer, message, retryable: true)))
     }
 
     private mutating func serve(_ ticket: PluginCore.Ticket, _ request: ServiceRequest) {

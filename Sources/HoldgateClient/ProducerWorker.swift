@@ -147,9 +147,17 @@ private struct ProducerLine: ~Copyable {
                 if let block = blocks.removeValue(forKey: ticket) { queue.settled(block, outcome) }
             case .refused(let ticket, let error): refuse(ticket, error)
             case .reconnect: close()
-            case .failed(let error): queue.fail(HoldgateError(error, state: nil))
+            case .failed(let error): queue.fail(failure(error))
             }
         }
+    }
+
+    /// The core knows of no addresses.
+    private func failure(_ error: WireError) -> HoldgateError {
+        guard error.code == .noAnswer else { return HoldgateError(error, state: nil) }
+        let hint = Credentials.hint(options.endpoint, options.credentials)
+        return HoldgateError(
+            error.code, "\(error.message) at \(options.endpoint)\(hint)", retryable: error.retryable)
     }
 
     private mutating func refuse(_ ticket: UInt64, _ error: WireError) {

@@ -47,6 +47,12 @@ public enum AuthorizedKeysFile {
         _ entries: [AuthorizedKeys.Entry], to keys: inout AuthorizedKeys
     ) throws(KeyFileError) {
         for entry in entries {
+            // What does not read as it was meant would spoil the file, or say something else.
+            guard (try? AuthorizedKeys(text: entry.line))?.entries == [entry] else {
+                throw KeyFileError(
+                    "\(entry.name) \(entry.permissions.text): a name, roles without spaces and a comment of one "
+                        + "line make a line")
+            }
             do throws(AccessError) { try keys.add(entry) } catch { throw KeyFileError("\(error)") }
         }
     }
@@ -56,7 +62,8 @@ public enum AuthorizedKeysFile {
         try change(path) { (text) throws(KeyFileError) in
             var keys = try parse(text, path)
             try add(entries, to: &keys)
-            let start = text.isEmpty || text.hasSuffix("\n") ? text : text + "\n"
+            let isWhole = text.isEmpty || text.utf8.last == UInt8(ascii: "\n")
+            let start = isWhole ? text : text + "\n"
             return start + entries.map { $0.line + "\n" }.joined()
         }
     }
@@ -70,13 +77,15 @@ public enum AuthorizedKeysFile {
         var removed: [AuthorizedKeys.Entry] = []
         try change(path) { (text) throws(KeyFileError) in
             _ = try parse(text, path)
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
-                let entry = (try? AuthorizedKeys(text: String(line)))?.entries.first
+            // By bytes: to Swift "\r\n" is one character, which is no "\n".
+            let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            let kept = lines.map { String(Substring($0)) }.filter { line in
+                let entry = (try? AuthorizedKeys(text: line))?.entries.first
                 guard let entry, matches(entry) else { return true }
                 removed.append(entry)
                 return false
             }
-            return lines.joined(separator: "\n")
+            return kept.joined(separator: "\n")
         }
         return removed
     }
@@ -85,15 +94,11 @@ public enum AuthorizedKeysFile {
     private static func change(
         _ path: String, _ change: (String) throws(KeyFileError) -> String
     ) throws(KeyFileError) {
-        let lockPath = path + ".lock"
-        let lock = open(lockPath, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw PrivateFile.failed("open", lockPath) }
+        let lock = try PrivateFile.lock(path + ".lock")
         defer { close(lock) }
-        while flock(lock, LOCK_EX) != 0 {
-            guard errno == EINTR else { throw PrivateFile.failed("lock", lockPath) }
-        }
         let before = try PrivateFile.read(path, .othersWriting) ?? ""
         let after = try change(before)
-        if after != before { try PrivateFile.write(after, path, .whatIsThere) }
+        guard after != before else { return }
+        try PrivateFile.write(after, path, .contents, owner: PrivateFile.owner(besides: path))
     }
 }

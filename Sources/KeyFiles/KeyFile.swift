@@ -46,26 +46,43 @@ public struct KeyFile: Hashable, Sendable {
             throw KeyFileError("\(path): publicKey does not belong to secretKey")
         }
         var hostKey: CurvePublicKey?
-        if let text = object["hostKey"]?.asString {
-            hostKey = CurvePublicKey(z85: text)
+        if let given = object["hostKey"], !given.isNull {
+            hostKey = given.asString.flatMap(CurvePublicKey.init(z85:))
             guard hostKey != nil else { throw KeyFileError("\(path): hostKey is not 40 characters of Z85") }
         }
-        return KeyFile(name: try member("name"), pair: pair, hostKey: hostKey)
+        let name = try member("name")
+        guard 1...128 ~= name.utf8.count else { throw KeyFileError("\(path): name has not 1 to 128 bytes") }
+        return KeyFile(name: name, pair: pair, hostKey: hostKey)
     }
 
     /// Writes a file that is not there yet.
     public func write(_ path: String) throws(KeyFileError) { try PrivateFile.write(text, path, .never) }
 
-    /// Writes a file that is not there yet, and makes the directory where that is missing.
+    /// Writes a file that is not there yet, and makes the directory where that is missing. Where root does it, both are
+    /// the directory's owner's: a host that runs as another user must read its own key.
     public func create(_ path: String) throws(KeyFileError) {
         try PrivateFile.makeDirectory(PrivateFile.parent(of: path))
-        try write(path)
+        try PrivateFile.write(text, path, .never, owner: PrivateFile.owner(besides: path))
     }
 
     /// Writes it over what is there, and makes the directory where that is missing.
     public func replace(_ path: String) throws(KeyFileError) {
         try PrivateFile.makeDirectory(PrivateFile.parent(of: path))
         try PrivateFile.write(text, path, .whatIsThere)
+    }
+
+    /// The key in the file, or, where there is none, a new one that is put there: as `create` does, and of two at once
+    /// one makes it.
+    public static func readOrCreate(_ path: String, name: String) throws(KeyFileError) -> KeyFile {
+        if let file = try readIfThere(path) { return file }
+        let file = KeyFile(name: name, pair: .random())
+        do throws(KeyFileError) {
+            try file.create(path)
+            return file
+        } catch {
+            guard let other = try readIfThere(path) else { throw error }
+            return other
+        }
     }
 
     private var text: String {

@@ -27,13 +27,11 @@ struct CommandSpec: Sendable {
     var detail = ""
     var flags: [Flag] = []
     var examples: [String] = []
-    /// It speaks to no host.
-    var isLocal = false
     /// Returns the exit status.
     let run: @Sendable (Invocation) throws -> Int32
 
     /// Its own flags and those that every command has.
-    var allFlags: [Flag] { flags + (isLocal ? [] : [.keyFile, .hostKey, .timeout]) + [.json, .help] }
+    var allFlags: [Flag] { flags + [.keyFile, .hostKey, .timeout, .json, .help] }
 }
 
 extension Flag {
@@ -152,13 +150,8 @@ struct Invocation: Sendable {
     /// Those that the flags or the variables name; nil: none.
     func credentials() throws -> Credentials? {
         do throws(HoldgateError) {
-            return try Credentials { name in
-                switch name {
-                case "HOLDGATE_KEY_FILE": values["--key"] ?? console.environment(name)
-                case "HOLDGATE_HOST_KEY": values["--host-key"] ?? console.environment(name)
-                default: nil
-                }
-            }
+            return try Credentials(
+                keyFile: values["--key"], hostKey: values["--host-key"], environment: console.environment)
         } catch {
             throw UsageError(error.message)
         }

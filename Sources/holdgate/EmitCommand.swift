@@ -18,7 +18,10 @@ enum EmitCommand {
             Flag("--source", "URI", "the event's source (default: /user@host)"),
             Flag("--id", "ID", "the event's id (default: a random one)"),
             Flag("--subject", "TEXT", "the event's subject"),
-            Flag("--producer", "NAME", "this sender's name at the host; one sender at a time may have it"),
+            Flag(
+                "--producer", "NAME",
+                "this sender's name at the host, which begins with its key's; one sender at a time may have it"
+            ),
             .ingest,
         ],
         examples: [
@@ -32,7 +35,7 @@ enum EmitCommand {
         }
         let credentials = try invocation.credentials()
         var options = Producer.Options(
-            name: invocation.values["--producer"] ?? defaultName(invocation.console, credentials?.name))
+            name: invocation.values["--producer"] ?? defaultName(invocation.console, credentials))
         options.endpoint = invocation.endpoints.ingest
         options.credentials = credentials
         options.giveUp = try invocation.timeout()
@@ -52,12 +55,9 @@ enum EmitCommand {
     }
 
     /// The same for processes one after another, so that the host need not remember each of them.
-    ///
-    /// - Parameter key: the name of this sender's key, which a producer's begins with.
-    private static func defaultName(_ console: Console, _ key: String?) -> String {
+    private static func defaultName(_ console: Console, _ credentials: Credentials?) -> String {
         let process = getpid() % 1000
-        return key.map { "\($0.prefix(100))/emit:\(process)" }
-            ?? "emit:\(console.identity.prefix(100)):\(process)"
+        return credentials?.named("emit:\(process)") ?? "emit:\(console.identity.prefix(100)):\(process)"
     }
 
     static func event(_ invocation: Invocation) throws -> String {
@@ -130,10 +130,8 @@ enum EmitCommand {
             }
             if failures.count > 20 { invocation.console.err("… and \(failures.count - 20) more\n") }
             if isEnded, let ending {
-                let isAbsent = ending.code == .noAnswer
-                let address = isAbsent ? " at \(invocation.endpoints.ingest)" : ""
-                invocation.console.err("holdgate emit: \(ending.message)\(address)\n")
-                if isAbsent { invocation.console.err(Report.absentHint("--ingest")) }
+                invocation.console.err("holdgate emit: \(ending.message)\n")
+                if ending.code == .noAnswer { invocation.console.err(Report.absentHint("--ingest")) }
             }
         }
         if isOK { return 0 }

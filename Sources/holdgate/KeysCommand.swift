@@ -13,9 +13,9 @@ enum KeysCommand {
         name: "keys", arguments: "[new NAME | revoke NAME|KEY | host]", argumentCount: 0...2,
         summary: "whose keys the host lets in, and what they may do; make, list and revoke them",
         detail: """
-            Run it where the host runs, as its user: it reads and writes the folder `keys` of the state directory. The first
-            key that is made makes the host's own, too; from its next start on the host then asks for keys wherever it is
-            reached over TCP. Later changes are taken in by the running host at once, which is told over its control
+            Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the state directory.
+            The first key that is made makes the host's own, too; from its next start on the host then asks for keys wherever
+            it is reached over TCP. Later changes are taken in by the running host at once, which is told over its control
             endpoint, or by SIGHUP.
 
             Roles: observe, produce, collect, serve, hold, start, revoke, admin; docs/security.md says what each may do.
@@ -23,6 +23,7 @@ enum KeysCommand {
 
             new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With --public-key,
             --uid or --gid nothing is written but the line that authorises; --uid and --gid are for ipc:// paths.
+            A key that begins with a hyphen is revoked by `keys revoke -- KEY`.
             """,
         flags: [
             Flag("--roles", "ROLES", "what the name may do, parted by commas"),
@@ -150,7 +151,7 @@ enum KeysCommand {
         let out = invocation.values["--out"] ?? "\(name).key"
         var fact: [JSONValue.Member] = []
         let status = try filing(invocation) { () throws(KeyFileError) in
-            let hostKey = try hostKey(places)
+            let hostKey = try KeyFile.readOrCreate(places.host, name: "host").pair.publicKey
             let pair = CurveKeyPair.random()
             let identity = given ?? .key(pair.publicKey.z85)
             let entry = AuthorizedKeys.Entry(
@@ -194,14 +195,6 @@ enum KeysCommand {
             throw UsageError("--out is for a new key; nothing is written for one that is elsewhere")
         }
         return given.first
-    }
-
-    /// The host's own, made where there is none.
-    private static func hostKey(_ places: KeyPlaces) throws(KeyFileError) -> CurvePublicKey {
-        if let file = try KeyFile.readIfThere(places.host) { return file.pair.publicKey }
-        let pair = CurveKeyPair.random()
-        try KeyFile(name: "host", pair: pair).create(places.host)
-        return pair.publicKey
     }
 
     private static func revoke(_ invocation: Invocation, _ which: String) throws -> Int32 {

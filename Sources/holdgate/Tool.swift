@@ -75,7 +75,8 @@ enum Help {
             `holdgate COMMAND --help` says more about each, `holdgate --version` which version this is.
 
             Addresses: flags, else HOLDGATE_CONTROL, HOLDGATE_STREAM and HOLDGATE_INGEST, else the ports 5570 to 5572
-            of this machine. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no host answered.
+            of this machine. Keys, where the host asks for them over TCP: --key FILE or HOLDGATE_KEY_FILE; `holdgate keys`
+            makes them. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no host answered.
 
             """
     }

@@ -121,15 +121,16 @@ private func host(_ answers: [String: (HostStatus, [JSONValue.Member], WireError
         #expect(silent.status == 3)
         #expect(
             silent.err
-                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms; or it asks for a key\n"
+                == "holdgate ping: no host answered at tcp://127.0.0.1:1 within 50 ms; "
+                + "if one is there, it may ask for a key\n"
                 + hint("--control"))
         let unsent = run(["emit", "a", "--timeout", "50ms", "--ingest", "tcp://127.0.0.1:1"])
         #expect(
             unsent
                 == Printed(
                     status: 3,
-                    err: "holdgate emit: no host took anything for 50 ms at tcp://127.0.0.1:1\n"
-                        + hint("--ingest")))
+                    err: "holdgate emit: no host took anything for 50 ms at tcp://127.0.0.1:1; "
+                        + "if one is there, it may ask for a key\n" + hint("--ingest")))
         for command in [
             ["emit", "a"], ["watch"], ["history", "--verify"], ["kill", "--yes"], ["hold", "--wait", "0s"],
         ] {

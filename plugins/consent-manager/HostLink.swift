@@ -18,8 +18,17 @@ enum HostNews: Sendable {
 final class HostLink: Sendable {
     struct Configuration: Hashable, Sendable {
         var endpoints = Endpoints()
+        /// Nil: the host asks for none.
+        var credentials: Credentials?
         var name = "consent-manager"
         var lease: Duration = .seconds(30)
+
+        /// Whether a command of this `source` in the history was this process's: where the host asks for keys, the source
+        /// is the name that was proved, which `name` is or begins with.
+        func isOwn(_ source: String?) -> Bool {
+            guard let source, !source.isEmpty else { return false }
+            return name == source || name.hasPrefix(source + "/")
+        }
     }
 
     let news: Inbox<HostNews>
@@ -32,12 +41,15 @@ final class HostLink: Sendable {
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
         news = try Inbox()
-        subscription = try StateSubscription(endpoints: configuration.endpoints)
+        subscription = try StateSubscription(
+            endpoints: configuration.endpoints, credentials: configuration.credentials)
         var attachment = Plugin.Configuration(name: configuration.name, version: "1")
         attachment.endpoint = configuration.endpoints.plugin
+        attachment.credentials = configuration.credentials
         plugin = try Plugin(attachment)
         holdgate = Holdgate(
-            endpoints: configuration.endpoints, timeout: .seconds(2), source: configuration.name)
+            endpoints: configuration.endpoints, timeout: .seconds(2), source: configuration.name,
+            credentials: configuration.credentials)
     }
 
     func start() throws {
@@ -134,7 +146,7 @@ final class HostLink: Sendable {
     }
 
     private func closer(_ command: String, _ source: String?) -> GateView.Closer {
-        if command == LifecycleCause.leaseExpired.rawValue || source == configuration.name {
+        if command == LifecycleCause.leaseExpired.rawValue || configuration.isOwn(source) {
             return .consent
         }
         return .other(source ?? "somebody")

@@ -31,8 +31,11 @@ struct Options: Hashable {
           --notice-version TEXT  of the notice that the subject was shown (default: 1)
           --jurisdiction TEXT    (default: unspecified)
           --lease SECONDS        the gate closes so long after this process has died (default: 30)
-          --name NAME            in the host's history and among its plugins (default: consent-manager)
+          --name NAME            among the host's plugins, and in its history where that asks for no keys; it begins with
+                                 its key's name (default: consent-manager, or KEY/consent-manager)
           --control, --stream, --plugin ADDRESS   the host (or HOLDGATE_CONTROL, _STREAM, _PLUGIN)
+          --key FILE             the key that the host knows it by (or HOLDGATE_KEY_FILE)
+          --host-key KEY         the host's public key, if it is not in that file (or HOLDGATE_HOST_KEY)
           --when-configured      without $CONSENT_STORE and --store, end at once with status 0
           --help
 
@@ -46,6 +49,7 @@ struct Options: Hashable {
         if let address = environment("HOLDGATE_CONSENT"), !address.isEmpty { options.bind = address }
         var whenConfigured = false
         var isStoreGiven = false
+        var given: [String: String] = [:]
         if let file = environment("CONSENT_STORE"), !file.isEmpty {
             options.file = file
             isStoreGiven = true
@@ -60,15 +64,24 @@ struct Options: Hashable {
             if flag == "--store" { isStoreGiven = true }
             guard flags.contains(flag) else { return .usage("unknown argument \(flag)") }
             guard let value = rest.popFirst(), !value.isEmpty else { return .usage("\(flag) needs a value") }
+            given[flag] = value
             if let problem = options.take(flag, value) { return .usage(problem) }
         }
+        do throws(HoldgateError) {
+            options.link.credentials = try Credentials(
+                keyFile: given["--key"], hostKey: given["--host-key"], environment: environment)
+        } catch {
+            return .usage(error.message)
+        }
+        let name = options.link.name
+        options.link.name = given["--name"] ?? options.link.credentials?.named(name) ?? name
         options.isIdle = whenConfigured && !isStoreGiven
         return .run(options)
     }
 
     private static let flags: Set = [
         "--store", "--bind", "--purposes", "--subject", "--controller", "--notice-version", "--jurisdiction",
-        "--lease", "--name", "--control", "--stream", "--plugin",
+        "--lease", "--name", "--control", "--stream", "--plugin", "--key", "--host-key",
     ]
 
     /// What is wrong with it.
@@ -91,7 +104,8 @@ struct Options: Hashable {
                 return "--lease \(value): whole seconds, 1 to 86400"
             }
             link.lease = .seconds(seconds)
-        case "--name": link.name = value
+        // Of these what was given last counts.
+        case "--name", "--key", "--host-key": break
         case "--control": link.endpoints.control = value
         case "--stream": link.endpoints.stream = value
         case "--plugin": link.endpoints.plugin = value

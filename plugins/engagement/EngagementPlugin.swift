@@ -42,6 +42,7 @@ enum EngagementPlugin {
         let owner = PluginThread(engagement: Engagement(store: store))
         var configuration = Plugin.Configuration(name: options.name, version: "1")
         configuration.endpoint = options.endpoint
+        configuration.credentials = options.credentials
         for service in Engagement.services {
             configuration.services[service] = .blocking { request in
                 owner.engagement.answer(request.service, request.arguments)

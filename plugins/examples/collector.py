@@ -19,9 +19,8 @@ class File:
     """One line an event, {"seq":…,"event":…}: the last line says what has been taken."""
 
     def __init__(self, path):
-        self.file = open(path, "ab+")
+        self.file, self.last, end = open(path, "ab+"), 0, 0
         self.file.seek(0)
-        self.last, end = 0, 0
         for line in self.file:
             if not line.endswith(b"\n"):
                 self.file.truncate(end)  # A crash cut it off; it was not acknowledged and comes again.
@@ -29,7 +28,7 @@ class File:
             self.last, end = json.loads(line)["seq"], end + len(line)
 
     def append(self, numbered):
-        """`numbered` are pairs of seq and event. What comes a second time is passed over."""
+        """`numbered` are pairs of seq and event; what comes again is passed over."""
         for seq, event in numbered:
             if seq > self.last:
                 self.file.write(b'{"seq":%d,"event":%s}\n' % (seq, event))
@@ -46,15 +45,24 @@ def deliver(header, frames, file):
     return seqs[-1]
 
 
+def connect(socket, address):
+    """With the key that HOLDGATE_KEY_FILE names. On an ipc path there are none: the kernel says whose process it is."""
+    if address.startswith("tcp:") and (path := os.environ.get("HOLDGATE_KEY_FILE")):
+        with open(path) as file:
+            key = json.load(file)
+        socket.curve_publickey, socket.curve_secretkey = key["publicKey"].encode(), key["secretKey"].encode()
+        socket.curve_serverkey = (os.environ.get("HOLDGATE_HOST_KEY") or key["hostKey"]).encode()
+    socket.connect(address)
+
+
 def run(address, name, types, file):
     """Serves until the host refuses the name (returns 0) or a signal comes (KeyboardInterrupt)."""
     hello = {"type": "hello", "v": 1, "name": name, "version": "1", "collect": {"types": types}}
-    context = zmq.Context()
     while True:
         # One socket is one attachment. It has no identity of its own: the name in the hello is what counts.
-        with context.socket(zmq.DEALER) as host:
+        with zmq.Context.instance().socket(zmq.DEALER) as host:
             host.linger = 200
-            host.connect(address)
+            connect(host, address)
             host.send_json(hello)
             heard = sent = time.monotonic()
             try:
@@ -68,11 +76,10 @@ def run(address, name, types, file):
                         elif kind == "hello?":  # The host was restarted.
                             host.send_json(hello)
                         elif kind == "refused":
-                            print(f"refused: {message['error']['message']}", file=sys.stderr)
-                            if message["error"]["code"] == "superseded":
-                                return 0  # A newer process has the name: don't fight it.
-                            if not message["error"]["retryable"]:
-                                return 1
+                            error = message["error"]
+                            print(f"refused: {error['message']}", file=sys.stderr)
+                            if error["code"] == "superseded" or not error["retryable"]:
+                                return int(error["code"] != "superseded")  # A newer process has the name: let it.
                         elif kind == "goodbye":  # The host stops, and may come back.
                             break
                         # Anything else, heartbeats and what later versions add included, is no business of ours.
@@ -86,8 +93,7 @@ def run(address, name, types, file):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: collector.py FILE [NAME [TYPE…]]")
+    path, *rest = sys.argv[1:] or sys.exit("usage: collector.py FILE [NAME [TYPE…]]")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     endpoint = os.environ.get("HOLDGATE_PLUGIN", "tcp://127.0.0.1:5573").split(",")[0].strip('[]"')
-    sys.exit(run(endpoint, (sys.argv[2:] or ["collector.py"])[0], sys.argv[3:] or ["*"], File(sys.argv[1])))
+    sys.exit(run(endpoint, (rest or ["collector.py"])[0], rest[1:] or ["*"], File(path)))

@@ -20,13 +20,26 @@ static const struct { const char *word, *request; } words[] = {
     {"withdraw", "\"command\":\"kill\""},
 };
 
-/* The host hands its addresses to the plugins that it starts: one, or several parted by commas or as a JSON list. */
-static const char *address(const char *name, const char *otherwise) {
-    static char text[256];
-    const char *set = getenv(name);
-    snprintf(text, sizeof text, "%s", set && *set ? set + strspn(set, "[\"") : otherwise);
-    text[strcspn(text, "\",]")] = 0;
-    return text;
+/* Connects to the address that the environment has: the first of several, parted by commas or as a JSON list. Over TCP
+ * with the key that HOLDGATE_KEY_FILE names: JSON, in whose values nothing is escaped. */
+static void join(void *socket, const char *name, const char *otherwise) {
+    static const char *const names[] = {"\"publicKey\":\"", "\"secretKey\":\"", "\"hostKey\":\""};
+    static const int options[] = {ZMQ_CURVE_PUBLICKEY, ZMQ_CURVE_SECRETKEY, ZMQ_CURVE_SERVERKEY};
+    const char *set = getenv(name), *path = getenv("HOLDGATE_KEY_FILE"), *host = getenv("HOLDGATE_HOST_KEY");
+    char address[256], text[4096] = "", key[41];
+    snprintf(address, sizeof address, "%s", set && *set ? set + strspn(set, "[\"") : otherwise);
+    address[strcspn(address, "\",]")] = 0;
+    int keyed = path && *path && strncmp(address, "tcp:", 4) == 0, failed = 0;
+    FILE *file = keyed ? fopen(path, "re") : NULL;
+    if (file) text[fread(text, 1, sizeof text - 1, file)] = 0, fclose(file);
+    for (int at = 0; keyed && at < 3; at++) {
+        const char *found = strstr(text, names[at]);
+        snprintf(key, sizeof key, "%.40s", at == 2 && host && *host ? host : found ? found + strlen(names[at]) : "");
+        failed |= zmq_setsockopt(socket, options[at], key, strlen(key));
+    }
+    if (!failed && zmq_connect(socket, address) == 0) return;
+    fprintf(stderr, "%s: %s\n", failed ? path : name, failed ? "not a whole key" : zmq_strerror(zmq_errno()));
+    exit(2);
 }
 
 /* One request and its reply, on a socket of its own; 0 without a reply in time. */
@@ -34,10 +47,7 @@ static int ask(void *context, const char *request, char *reply, size_t room) {
     void *socket = zmq_socket(context, ZMQ_REQ);
     int linger = 0, got = -1;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-    if (zmq_connect(socket, address("HOLDGATE_CONTROL", "tcp://127.0.0.1:5570")) != 0) {
-        fprintf(stderr, "HOLDGATE_CONTROL: %s\n", zmq_strerror(zmq_errno()));
-        exit(2);
-    }
+    join(socket, "HOLDGATE_CONTROL", "tcp://127.0.0.1:5570");
     zmq_send(socket, request, strlen(request), 0);
     zmq_pollitem_t item = {socket, 0, ZMQ_POLLIN, 0};
     if (zmq_poll(&item, 1, REPLY_MS) > 0) got = zmq_recv(socket, reply, room - 1, 0);

@@ -12,17 +12,26 @@
 
 enum { BATCH_BYTES = 256 << 10, BATCH_EVENTS = 1000, REPLY_MS = 5000 };
 
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
-/* The host hands its addresses to the plugins that it starts: one, or several parted by commas or as a JSON list. */
-static const char *address(const char *name, const char *otherwise) {
-    static char text[256];
-    const char *set = getenv(name);
-    snprintf(text, sizeof text, "%s", set && *set ? set + strspn(set, "[\"") : otherwise);
-    text[strcspn(text, "\",]")] = 0;
-    return text;
+/* Connects to the address that the environment has: the first of several, parted by commas or as a JSON list. Over TCP
+ * with the key that HOLDGATE_KEY_FILE names: JSON, in whose values nothing is escaped. */
+static void join(void *socket, const char *name, const char *otherwise) {
+    static const char *const names[] = {"\"publicKey\":\"", "\"secretKey\":\"", "\"hostKey\":\""};
+    static const int options[] = {ZMQ_CURVE_PUBLICKEY, ZMQ_CURVE_SECRETKEY, ZMQ_CURVE_SERVERKEY};
+    const char *set = getenv(name), *path = getenv("HOLDGATE_KEY_FILE"), *host = getenv("HOLDGATE_HOST_KEY");
+    char address[256], text[4096] = "", key[41];
+    snprintf(address, sizeof address, "%s", set && *set ? set + strspn(set, "[\"") : otherwise);
+    address[strcspn(address, "\",]")] = 0;
+    int keyed = path && *path && strncmp(address, "tcp:", 4) == 0, failed = 0;
+    FILE *file = keyed ? fopen(path, "re") : NULL;
+    if (file) text[fread(text, 1, sizeof text - 1, file)] = 0, fclose(file);
+    for (int at = 0; keyed && at < 3; at++) {
+        const char *found = strstr(text, names[at]);
+        snprintf(key, sizeof key, "%.40s", at == 2 && host && *host ? host : found ? found + strlen(names[at]) : "");
+        failed |= zmq_setsockopt(socket, options[at], key, strlen(key));
+    }
+    if (!failed && zmq_connect(socket, address) == 0) return;
+    fprintf(stderr, "%s: %s\n", failed ? path : name, failed ? "not a whole key" : zmq_strerror(zmq_errno()));
+    exit(2);
 }
 
 /* One request and its reply on a socket of its own, so that no late reply is taken for another's; 0 without one. */
@@ -30,10 +39,7 @@ static int ask(void *context, const char *header, const char *events, size_t byt
     void *socket = zmq_socket(context, ZMQ_REQ);
     int linger = 0, got = -1;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-    if (zmq_connect(socket, address("HOLDGATE_INGEST", "tcp://127.0.0.1:5572")) != 0) {
-        fprintf(stderr, "HOLDGATE_INGEST: %s\n", zmq_strerror(zmq_errno()));
-        exit(2);
-    }
+    join(socket, "HOLDGATE_INGEST", "tcp://127.0.0.1:5572");
     zmq_send(socket, header, strlen(header), ZMQ_SNDMORE);
     zmq_send(socket, events, bytes, 0);
     zmq_pollitem_t item = {socket, 0, ZMQ_POLLIN, 0};
@@ -57,7 +63,7 @@ static int send_batch(void *context, const char *name, const char *run, unsigned
             fprintf(stderr, "batch %u was refused: %s\n", batch, reply);
             return 0;
         }
-        pause_ms(500); /* A full queue, or a gate that refuses: later. */
+        nanosleep(&(struct timespec){0, 500000000}, NULL); /* A full queue, or a gate that refuses: later. */
     }
 }
 
@@ -87,8 +93,7 @@ int main(int count, char **arguments) {
         bytes += (size_t)length, lines++;
     }
     if (lines > 0) refused += !send_batch(context, arguments[1], run, ++batch, events, bytes);
-    free(line);
-    free(events);
+    free(line), free(events);
     zmq_ctx_term(context);
     return refused > 0;
 }

@@ -14,29 +14,29 @@ import sys
 import zmq
 
 
-def endpoint(name, default):
-    """The host hands its addresses to the plugins that it starts, in the environment."""
-    return os.environ.get(name, default).split(",")[0].strip('[]"')
-
-
-CONTROL = endpoint("HOLDGATE_CONTROL", "tcp://127.0.0.1:5570")
-STREAM = endpoint("HOLDGATE_STREAM", "tcp://127.0.0.1:5571")
-context = zmq.Context()
+def connect(socket, name, default):
+    """The host hands its addresses, and a key where it asks for one, to the plugins that it starts."""
+    address = os.environ.get(name, default).split(",")[0].strip('[]"')
+    if address.startswith("tcp:") and (path := os.environ.get("HOLDGATE_KEY_FILE")):
+        with open(path) as file:
+            key = json.load(file)
+        socket.curve_publickey, socket.curve_secretkey = key["publicKey"].encode(), key["secretKey"].encode()
+        socket.curve_serverkey = (os.environ.get("HOLDGATE_HOST_KEY") or key["hostKey"]).encode()
+    socket.connect(address)
 
 
 def history(after):
     """The history's records with a number above `after`; what is known so far where the host is away."""
     records = []
     while True:
-        with context.socket(zmq.REQ) as control:
+        with zmq.Context.instance().socket(zmq.REQ) as control:
             control.linger = 0
-            control.connect(CONTROL)
+            connect(control, "HOLDGATE_CONTROL", "tcp://127.0.0.1:5570")
             control.send_json({"command": "history", "after": after, "limit": 1000})
             page = control.recv_json().get("records", []) if control.poll(2000) else []
         if not page:
             return records
-        records += page
-        after = page[-1]["n"]
+        records, after = records + page, page[-1]["n"]
 
 
 class Log:
@@ -76,8 +76,8 @@ class Log:
 
 
 def run():
-    with context.socket(zmq.SUB) as stream:
-        stream.connect(STREAM)
+    with zmq.Context.instance().socket(zmq.SUB) as stream:
+        connect(stream, "HOLDGATE_STREAM", "tcp://127.0.0.1:5571")
         stream.subscribe("state")  # The host answers with a snapshot of the present state.
         stream.subscribe("heartbeat")
         log = Log()

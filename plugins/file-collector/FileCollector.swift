@@ -32,6 +32,7 @@ enum FileCollector {
         let files = try ReceiptedLog(RealDirectory(options.directory), rotateBytes: options.rotateBytes)
         var settings = Collector.Options(name: options.name)
         settings.endpoint = options.endpoint
+        settings.credentials = options.credentials
         settings.version = "1"
         settings.collect = CollectRequest(
             types: options.types, windowBytes: options.windowBytes, durable: true)

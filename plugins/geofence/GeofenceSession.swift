@@ -19,13 +19,15 @@ final class GeofenceSession: Sendable {
             name: options.name, version: "1",
             collect: CollectRequest(types: [Reading.type], windowBytes: 1 << 20, durable: true))
         configuration.endpoint = options.endpoints.plugin
+        configuration.credentials = options.credentials
         configuration.gatherBytes = 1 << 20
         plugin = try Plugin(configuration)
         outbox = try Outbox(
-            endpoint: options.endpoints.ingest, producer: options.name, run: keeper.memory.run,
-            waiting: keeper.memory.outbox
+            IngestConnection(endpoint: options.endpoints.ingest, credentials: options.credentials),
+            producer: options.name, run: keeper.memory.run, waiting: keeper.memory.outbox
         ) { error in GeofencePlugin.log("crossings were refused: \(error)") }
-        holdgate = Holdgate(endpoint: options.endpoints.control, timeout: .seconds(2))
+        holdgate = Holdgate(
+            endpoint: options.endpoints.control, timeout: .seconds(2), credentials: options.credentials)
         cancel = try EventFD()
         self.file = file
     }

@@ -37,10 +37,10 @@ final class Outbox: Sendable {
     ///   - waiting: from before; goes first.
     ///   - problem: told of what the host refuses, on the sending thread.
     init(
-        endpoint: String, producer: String, run: String, waiting: [Memory.Batch],
+        _ connection: IngestConnection, producer: String, run: String, waiting: [Memory.Batch],
         problem: @escaping @Sendable (HoldgateError) -> Void
     ) throws(PlatformError) {
-        connection = IngestConnection(endpoint: endpoint)
+        self.connection = connection
         self.producer = producer
         self.run = run
         self.problem = problem

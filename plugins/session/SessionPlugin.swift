@@ -32,9 +32,11 @@ enum SessionPlugin {
         Signals.block()
         var configuration = Plugin.Configuration(name: options.name, version: "1")
         configuration.endpoint = options.endpoints.plugin
+        configuration.credentials = options.credentials
         let plugin = try Plugin(configuration)
         var sending = Producer.Options(name: options.name)
         sending.endpoint = options.endpoints.ingest
+        sending.credentials = options.credentials
         let producer = try Producer(sending)
         _ = try Thread.spawn(name: "signals") {
             // SIGHUP has no meaning here; without a handler it would end the process like the others.

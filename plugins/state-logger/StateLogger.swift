@@ -31,7 +31,8 @@ enum StateLogger {
         Signals.block()
         let log = try LogFile(options.file)
         let subscription = try StateSubscription(
-            endpoints: options.endpoints, after: StateLine.lastPlace(in: log.tail[...]))
+            endpoints: options.endpoints, after: StateLine.lastPlace(in: log.tail[...]),
+            credentials: options.credentials)
         _ = try Thread.spawn(name: "signals") {
             // SIGHUP has no meaning here; without a handler it would end the process like the others.
             while Signals.wait() == SIGHUP {}
