@@ -107,6 +107,12 @@ struct ForbiddenTable: Hashable, Sendable {
         return true
     }
 
+    /// The history had no room for it.
+    mutating func takeBack(_ row: Forbidden) {
+        let key = Key(name: row.name, command: row.command)
+        rows[key, default: Row(count: 0, dueMs: nil)].count += row.count
+    }
+
     /// The sums that are due, and no more of those for `everyMs`.
     mutating func takeDue(nowMs: Int64, everyMs: Int64) -> [Forbidden] {
         var due: [Forbidden] = []

@@ -247,6 +247,14 @@ extension Engine {
         if let reason = failed.record.facts.discardReason, let count = failed.record.facts.discarded {
             unrecordedDiscards[reason, default: 0] += count
         }
+        if let row = failed.record.facts.forbidden { forbidden.takeBack(row) }
+        var error = error
+        if let name = failed.record.facts.collector {
+            error = WireError(
+                .storageFull,
+                "\(name) is no longer kept for, and the disk is full: it is noted once there is room, and a crash "
+                    + "before that brings it back", retryable: true)
+        }
         let isClosing = failed.transition != nil && failed.transition?.state != .operating
         if let request = failed.command.request, let requester = failed.command.requester {
             var members: [JSONValue.Member] = []

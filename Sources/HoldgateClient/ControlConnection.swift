@@ -42,25 +42,26 @@ public struct ControlConnection: Sendable {
         var exchange = Exchange(
             endpoint: endpoint, credentials: try credentials.orOfProcess(), payload: writer.bytes,
             id: request.id, cancel: cancel,
-            attempts: request.command.isRepeatable ? Self.attemptLimit : 1)
+            attempts: request.isRepeatable ? Self.attemptLimit : 1)
         do {
             return try exchange.run(timeoutMs: timeoutMs, attemptMs: max(attemptMs ?? timeoutMs / 3, 50))
         } catch {
-            guard error.code == .noAnswer, !request.command.isRepeatable else { throw error }
+            guard error.code == .noAnswer, !request.isRepeatable else { throw error }
             let message = "\(error.message); whether it was done is unknown: look before sending it again"
             throw HoldgateError(.noAnswer, message, retryable: false)
         }
     }
 }
 
-extension ControlCommand {
+extension ControlRequest {
     /// Whether it may be sent again without knowing what became of the first: queries, and lifecycle
     /// commands, which go under a key. An app's report may not: a copy that comes late would put its phase over a
-    /// newer one's.
+    /// newer one's. Nor may `endLaunch`, whose key is of the launch that it ends, unless it names that launch: a
+    /// copy would end the next one, too.
     var isRepeatable: Bool {
-        switch self {
+        switch command {
+        case .endLaunch: expect?.launch != nil
         case .startOperation, .holdOperation, .kill, .initialize, .initializeWithHoldingOperations,
-            .endLaunch,
             .state, .isOperating, .ping, .commands, .configuration, .history, .plugins, .deadLetters, .stats,
             .reload:
             true

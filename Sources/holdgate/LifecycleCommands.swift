@@ -93,8 +93,12 @@ enum LifecycleCommands {
         flags: [Flag("--restart", nil, "begin the new launch at once")] + Flag.lifecycle,
         examples: ["holdgate end-launch --restart"]
     ) { invocation in
-        let command = Command.endLaunch(restart: invocation.has("--restart"))
-        let answer = try invocation.holdgate().performBlocking(invocation.described(command))
+        let holdgate = try invocation.holdgate()
+        // Named, so that it can be sent again without ending the next one, too.
+        let launch = try invocation.ask(.isOperating).status.launch
+        let command = invocation.described(Command.endLaunch(restart: invocation.has("--restart")))
+            .with(expect: Expectation(launch: launch.raw))
+        let answer = try holdgate.performBlocking(command)
         if invocation.isJSON {
             Report.json(answer.text, invocation.console)
         } else {

@@ -46,6 +46,20 @@ import Wire
         #expect(desk.records.compactMap(\.facts.forbidden).count == 3, "nothing more happened")
     }
 
+    @Test func whatTheHistoryHadNoRoomForIsInTheNextRecord() {
+        var desk = Desk()
+        let requester = desk.requester()
+        desk.act { $0.handle(ControlRequest(.kill), from: requester, by: shop, now: $1, into: &$2) }
+        desk.diskFull()
+        desk.disk()
+        #expect(desk.records.compactMap(\.facts.forbidden) == [])
+        desk.pass(desk.engine.configuration.discardRecordMs)
+        desk.disk()
+        #expect(
+            desk.records.compactMap(\.facts.forbidden) == [Forbidden(name: "shop", command: "kill", count: 1)]
+        )
+    }
+
     @Test func queriesThatAreForbiddenLeaveNoRecord() {
         var desk = Desk()
         let count = desk.records.count

@@ -42,6 +42,19 @@ import Wire
         #expect(desk.ledger.cursors["c"] == nil)
     }
 
+    /// Neither the journal nor the history has room: whoever asked hears that it is done, and not yet for good.
+    @Test func whatIsForgottenOnAFullDiskIsSaidToBe() {
+        var desk = Desk(collectors: ["c"])
+        let requester = desk.send(.forget(name: "c"))
+        desk.diskFull()
+        desk.diskFull()
+        #expect(desk.replies[requester]?.brief == "operating 1 storageFull")
+        #expect(
+            desk.replies[requester]?.error?.message.hasPrefix("c is no longer kept for, and the disk is full")
+                == true)
+        #expect(desk.engine.durable["c"] == nil)
+    }
+
     @Test func aCollectorThatCameBackIsNotForgottenLater() {
         var desk = Desk(collectors: ["c"])
         _ = desk.send(.forget(name: "c"))

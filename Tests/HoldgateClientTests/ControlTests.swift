@@ -43,6 +43,8 @@ import Testing
         Command.forget("x"),
         // A copy that came late would put an older phase over a newer one.
         Command.report(app: "shop", .foreground),
+        // Its key ends with the launch: a copy would end the next one, too.
+        Command.endLaunch(restart: true),
     ]) func aCommandThatIsNotSafeToRepeatGoesOnce(command: Command<Answer>) throws {
         let count = Locked(0)
         let host = try FakeRouter { _ in
@@ -54,6 +56,13 @@ import Testing
         #expect(error?.code == .noAnswer)
         #expect(error?.retryable == false)
         #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test func theEndOfANamedLaunchMayBeAskedForAgain() {
+        let command = Command.endLaunch(restart: true)
+        #expect(!command.request.isRepeatable)
+        #expect(command.with(expect: Expectation(launch: testLaunch.raw)).request.isRepeatable)
+        #expect(!command.with(expect: Expectation(state: .killed)).request.isRepeatable)
     }
 
     @Test func anAbsentHostEndsInNoAnswer() throws {
