@@ -59,9 +59,9 @@ struct AccessControl: Sendable {
     /// Refuses to bind where strangers reach a host that asks nobody who they are.
     func checkAddresses(_ configuration: Configuration) throws(StartError) {
         guard keys == nil, !configuration.isInsecure else { return }
-        let addresses =
-            configuration.control + configuration.stream + configuration.ingest + configuration.plugin
-        guard let open = addresses.first(where: { !Configuration.Address.isLocal($0) }) else { return }
+        guard let open = configuration.addresses.first(where: { !Configuration.Address.isLocal($0) }) else {
+            return
+        }
         throw StartError(
             "\(open) is open to other machines, and this host asks nobody for a key: make keys with `holdgate keys new`, "
                 + "or bind to 127.0.0.1 or an ipc:// path; --insecure binds anyway, and whoever reaches it may kill the "

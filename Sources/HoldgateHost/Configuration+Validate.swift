@@ -42,6 +42,12 @@ extension Configuration {
         for (name, addresses) in [
             ("control", control), ("stream", stream), ("ingest", ingest), ("plugin", plugin),
         ] {
+            for address in addresses {
+                guard let fault = Address.fault(address) else { continue }
+                throw ConfigurationError(
+                    .wrongValue, source(of: name),
+                    "\(source(of: name).subject(name)) has \(address): \(fault)")
+            }
             for address in addresses where !address.hasSuffix(":0") && !address.hasSuffix(":*") {
                 if let owner = owners.updateValue(name, forKey: address) {
                     throw ConfigurationError(

@@ -55,6 +55,9 @@ public struct Configuration: Hashable, Sendable {
     /// Where each key's value came from. One that isn't in here has its default, or the program set it.
     public internal(set) var sources: [String: Source] = [:]
 
+    /// Of all four endpoints.
+    var addresses: [String] { control + stream + ingest + plugin }
+
     /// All defaults.
     public init(stateDir: String) {
         self.stateDir = stateDir

@@ -1,20 +1,32 @@
 import Glibc
+import Platform
 
 extension Configuration {
     /// What may be bound: the shape only; whether it works is libzmq's to say.
     enum Address {
-        /// What fits the system's address of a local socket.
-        static let maxPathBytes = 107
-
         static func isValid(_ address: String) -> Bool {
             guard address.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ",") }) else {
                 return false
             }
             if let rest = rest(of: address, after: "tcp://") { return isHostAndPort(rest) }
-            if let rest = rest(of: address, after: "ipc://") {
-                return (1...maxPathBytes).contains(rest.utf8.count)
-            }
+            if let rest = rest(of: address, after: LocalPaths.scheme) { return !rest.isEmpty }
             return false
+        }
+
+        /// What is wrong with an address of the right shape, and what to do.
+        static func fault(_ address: String) -> String? {
+            guard let path = rest(of: address, after: LocalPaths.scheme) else { return nil }
+            if path.hasPrefix("@") {
+                return
+                    "a socket without a path is open to every user of this machine; give a path in a folder of "
+                    + "mode 0700, as ipc:///run/holdgate/control"
+            }
+            if path.hasPrefix("*") {
+                return "nobody could know which path that is; give one in a folder of mode 0700, as "
+                    + "ipc:///run/holdgate/control"
+            }
+            guard path.utf8.count > SocketPath.maxBytes else { return nil }
+            return "the path has \(path.utf8.count) bytes; allowed: at most \(SocketPath.maxBytes)"
         }
 
         /// Whether nobody but this machine's own programs reach it: a path, or 127.0.0.0/8, ::1 or `localhost`.

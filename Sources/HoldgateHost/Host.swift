@@ -53,6 +53,12 @@ public final class Host: Sendable {
             log.log(.warning, "insecure: whoever reaches an address of this host may do everything there", [])
         }
         let directory = try StateDirectory.open(configuration.stateDir, restored: configuration.restored)
+        let paths: LocalPaths
+        do throws(SocketPathError) {
+            paths = try LocalPaths(configuration)
+        } catch {
+            throw StartError("\(error)")
+        }
         let storage = try PosixStorage(directory: configuration.stateDir)
         var journal = Log.Configuration()
         journal.segmentBytes = configuration.segmentBytes
@@ -71,7 +77,7 @@ public final class Host: Sendable {
             inbox: inbox)
         do {
             let engine = try Self.settle(boot.engine, client, inbox, log)
-            let sockets = try Sockets.bound(configuration, access, inbox: inbox.fileDescriptor)
+            let sockets = try Sockets.bound(configuration, access, paths, inbox: inbox.fileDescriptor)
             let supervisor = try Self.supervisor(configuration, access, sockets.bound, inbox, log)
             let reactor = Reactor(
                 configuration: configuration, log: log, access: access, sockets: sockets, engine: engine,

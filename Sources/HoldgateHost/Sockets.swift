@@ -29,6 +29,7 @@ struct Sockets: ~Copyable {
     }
 
     private let settings: SocketSettings
+    private let paths: LocalPaths
     private(set) var callers: CallerSockets
     private(set) var peers: PeerSockets
     var polls: PollSet
@@ -38,31 +39,34 @@ struct Sockets: ~Copyable {
 
     /// Makes and binds all four.
     static func bound(
-        _ configuration: Configuration, _ access: AccessControl, inbox fileDescriptor: Int32
+        _ configuration: Configuration, _ access: AccessControl, _ paths: LocalPaths,
+        inbox fileDescriptor: Int32
     ) throws(ZeroMQError) -> Sockets {
         let settings = SocketSettings(configuration)
         let callers = try CallerSockets(settings, access)
         let peers = try PeerSockets(settings, access)
         let bound = Bound(
-            control: try access.bind(callers.control, configuration.control),
-            stream: try access.bind(peers.stream, configuration.stream),
-            ingest: try access.bind(callers.ingest, configuration.ingest),
-            plugin: try access.bind(peers.plugin, configuration.plugin))
+            control: try access.bind(callers.control, configuration.control, paths),
+            stream: try access.bind(peers.stream, configuration.stream, paths),
+            ingest: try access.bind(callers.ingest, configuration.ingest, paths),
+            plugin: try access.bind(peers.plugin, configuration.plugin, paths))
         var polls = PollSet()
         for _ in Endpoint.allCases { polls.add(fileDescriptor: -1) }
         polls.replace(Endpoint.inbox.rawValue, with: fileDescriptor)
         var sockets = Sockets(
-            settings: settings, callers: callers, peers: peers, polls: polls, bound: bound)
+            settings: settings, paths: paths, callers: callers, peers: peers, polls: polls, bound: bound)
         sockets.watchCallers()
         sockets.watchPeers()
         return sockets
     }
 
     private init(
-        settings: SocketSettings, callers: consuming CallerSockets, peers: consuming PeerSockets,
+        settings: SocketSettings, paths: LocalPaths, callers: consuming CallerSockets,
+        peers: consuming PeerSockets,
         polls: consuming PollSet, bound: Bound
     ) {
         self.settings = settings
+        self.paths = paths
         self.callers = callers
         self.peers = peers
         self.polls = polls
@@ -94,7 +98,7 @@ struct Sockets: ~Copyable {
     /// Closes `stream` and `plugin` without lingering and binds them again: what was queued in them is gone.
     ///
     /// Their context ends with them, which waits until libzmq has let go of every connection: nothing can be on
-    /// its way to one afterwards, and no listener of before takes an address, or the new one's file, away.
+    /// its way to one afterwards, and no listener of before takes an address away. Paths stay held meanwhile.
     ///
     /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
     mutating func rebindPeers(_ access: AccessControl) throws(ZeroMQError) {
@@ -103,8 +107,8 @@ struct Sockets: ~Copyable {
         peers = try PeerSockets(settings, access)
         delimited = []
         watchPeers()
-        try access.bindAgain(peers.plugin, bound.plugin)
-        try access.bindAgain(peers.stream, bound.stream)
+        try access.bindAgain(peers.plugin, bound.plugin, paths)
+        try access.bindAgain(peers.stream, bound.stream, paths)
     }
 
     /// The same with `control` and `ingest`; replies that were sent have `lingerMs` to go out.
@@ -113,8 +117,8 @@ struct Sockets: ~Copyable {
         try callers.setLinger(ms: lingerMs)
         callers = try CallerSockets(settings, access)
         watchCallers()
-        try access.bindAgain(callers.control, bound.control)
-        try access.bindAgain(callers.ingest, bound.ingest)
+        try access.bindAgain(callers.control, bound.control, paths)
+        try access.bindAgain(callers.ingest, bound.ingest, paths)
     }
 
     // MARK: Delimiters
@@ -284,12 +288,12 @@ extension AccessControl {
 
     /// Returns the addresses with their ports.
     fileprivate func bind(
-        _ socket: borrowing Socket, _ addresses: [String]
+        _ socket: borrowing Socket, _ addresses: [String], _ paths: LocalPaths
     ) throws(ZeroMQError) -> [String] {
         var bound: [String] = []
         for address in addresses {
             try socket.set(options(for: address))
-            bound.append(try socket.bind(address))
+            bound.append(try paths.bind(socket, address))
         }
         return bound
     }
@@ -298,14 +302,14 @@ extension AccessControl {
 
     /// A peer that connects to nobody's port may have got that port for its own end.
     fileprivate func bindAgain(
-        _ socket: borrowing Socket, _ addresses: [String]
+        _ socket: borrowing Socket, _ addresses: [String], _ paths: LocalPaths
     ) throws(ZeroMQError) {
         for address in addresses {
             try socket.set(options(for: address))
             var attempt = 0
             while true {
                 do throws(ZeroMQError) {
-                    _ = try socket.bind(address)
+                    _ = try paths.bind(socket, address)
                     break
                 } catch {
                     attempt += 1

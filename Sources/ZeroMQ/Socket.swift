@@ -121,8 +121,8 @@ extension Socket {
     /// Accepts peers at `endpoint`; returns it with what was left open filled in: port 0 or `*` takes a free
     /// one.
     ///
-    /// An `ipc` path is taken over even from a process that listens there; whoever minds must lock and look
-    /// first.
+    /// An `ipc` path is taken over even from a process that listens there, and a file is replaced: whoever minds listens
+    /// there itself first, and hands that in with `SocketOption.listener`.
     @discardableResult
     public borrowing func bind(_ endpoint: String) throws(ZeroMQError) -> String {
         guard uninterrupted({ zmq_bind(raw, endpoint) }) == 0 else { throw .last("zmq_bind", endpoint) }

@@ -137,6 +137,12 @@ public struct SocketOption: Hashable, Sendable {
     /// Connections that may wait to be accepted.
     public static func backlog(_ connections: Int) -> Self { .init(ZMQ_BACKLOG, "ZMQ_BACKLOG", connections) }
 
+    /// The endpoint bound next takes its peers from this descriptor, which listens at its address and is libzmq's to
+    /// close; nil: one of its own, as usual. Of an `ipc` path nothing is removed or made then, at either end.
+    public static func listener(_ fileDescriptor: Int32?) -> Self {
+        .init(ZMQ_USE_FD, "ZMQ_USE_FD", fileDescriptor.map { Int($0) } ?? -1)
+    }
+
     /// The endpoints bound from now on take CURVE alone, and prove this secret key to those who connect. Whose keys are
     /// let in is the `Authenticator`'s to say.
     public static func curveServer(_ key: CurveSecretKey) -> [Self] {

@@ -56,12 +56,12 @@ import Testing
     @Test func everyFlagIsTaken() throws {
         let parsed = try parse([
             "--operating", "--new-launch", "--stream", "tcp://*:0", "--ingest", "tcp://[::1]:7",
-            "--plugin", "ipc://@p",
+            "--plugin", "ipc:///p",
         ])
         #expect(parsed.startsOperating && parsed.newLaunch && !parsed.restored)
         #expect(parsed.stream == ["tcp://*:0"])
         #expect(parsed.ingest == ["tcp://[::1]:7"])
-        #expect(parsed.plugin == ["ipc://@p"])
+        #expect(parsed.plugin == ["ipc:///p"])
         let other = try parse(["--holding", "--restored"])
         #expect(!other.startsOperating && !other.newLaunch && other.restored)
     }

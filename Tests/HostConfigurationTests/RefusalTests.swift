@@ -75,7 +75,7 @@ import Testing
             "udp://127.0.0.1:5570", "pgm://x:1", "inproc://x", "127.0.0.1:5570", "tcp://127.0.0.1",
             "tcp://127.0.0.1:", "tcp://:5570", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:-1",
             "tcp://::1:5570",
-            "tcp://a:1;b:2", "ipc://", "ipc://" + String(repeating: "a", count: 108), "tcp://a b:1",
+            "tcp://a:1;b:2", "ipc://", "tcp://a b:1",
             "TCP://a:1",
         ] {
             let whole = "[\"\(address)\"]"
@@ -90,6 +90,21 @@ import Testing
         #expect(
             refusal(file: "{stream: 'tcp://*:1'}")
                 == "/etc/h.json:1: stream is \"tcp://*:1\"; allowed: \(addresses)")
+    }
+
+    @Test func aSocketHasAPathThatFitsAndThatOthersCanBeKeptFrom() {
+        let long = "ipc:///" + String(repeating: "a", count: 107)
+        #expect(
+            refusal(["--stream", long])
+                == "--stream has \(long): the path has 108 bytes; allowed: at most 107")
+        #expect(
+            refusal(file: "{control: ['ipc://@holdgate']}")
+                == "/etc/h.json:1: control has ipc://@holdgate: a socket without a path is open to every user of this "
+                + "machine; give a path in a folder of mode 0700, as ipc:///run/holdgate/control")
+        #expect(
+            refusal([], ["HOLDGATE_INGEST": "ipc://*"])
+                == "HOLDGATE_INGEST has ipc://*: nobody could know which path that is; give one in a folder of mode "
+                + "0700, as ipc:///run/holdgate/control")
     }
 
     @Test func anAddressHasOneEndpoint() throws {
