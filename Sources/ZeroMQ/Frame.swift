@@ -69,6 +69,13 @@ public struct Frame: ~Copyable {
         withUnsafePointer(to: message) { zmq_msg_gets($0, "User-Id").map { String(cString: $0) } }
     }
 
+    /// The descriptor of the connection that it came over, which may be closed by now. Nil on a ROUTER's first frame,
+    /// where libzmq unsubscribes for a peer that has left, and where the peer speaks a ZMTP before 3.0.
+    public var connection: Int32? {
+        let descriptor = withUnsafePointer(to: message) { zmq_msg_get($0, ZMQ_SRCFD) }
+        return descriptor < 0 ? nil : descriptor
+    }
+
     /// The pointer is good inside `body` alone.
     public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

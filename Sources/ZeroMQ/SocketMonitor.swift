@@ -22,14 +22,17 @@ public struct ConnectionEvent: Hashable, Sendable {
     public let kind: Kinds
     /// The bound or connected address, not the peer's.
     public let endpoint: String
+    /// Of the connection; it may be closed by now, and another have its number. Not of a handshake.
+    public let descriptor: Int32
 
-    public init(kind: Kinds, endpoint: String) {
+    public init(kind: Kinds, endpoint: String, descriptor: Int32) {
         self.kind = kind
         self.endpoint = endpoint
+        self.descriptor = descriptor
     }
 }
 
-/// Hears what happens to a socket's connections. Libzmq says which address it was, and not which peer.
+/// Hears what happens to a socket's connections, in order. Libzmq says which address and which descriptor it was.
 ///
 /// ```swift
 /// let monitor = try socket.monitor(.disconnected)
@@ -50,10 +53,16 @@ public struct SocketMonitor: ~Copyable {
         var frame = Frame()
         guard try socket.receive(into: &frame) else { return nil }
         // The event's number, and 32 bits that depend on it, as this machine writes them.
-        let number = frame.withBytes { $0.count < 2 ? 0 : $0.loadUnaligned(as: UInt16.self) }
+        let (number, value) = frame.withBytes { bytes -> (UInt16, Int32) in
+            guard bytes.count >= 6 else { return (0, -1) }
+            return (
+                bytes.loadUnaligned(as: UInt16.self), bytes.loadUnaligned(fromByteOffset: 2, as: Int32.self)
+            )
+        }
         guard frame.more, try socket.receive(into: &frame) else { return nil }
         return ConnectionEvent(
-            kind: ConnectionEvent.Kinds(rawValue: Int32(number)), endpoint: String(decoding: frame))
+            kind: ConnectionEvent.Kinds(rawValue: Int32(number)), endpoint: String(decoding: frame),
+            descriptor: value)
     }
 }
 

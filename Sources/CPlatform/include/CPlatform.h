@@ -53,6 +53,25 @@ int hg_spawn(const struct hg_spawn *spawn, struct hg_child *child, const char **
 /// Takes a child's end: 1 and its exit status, or -1 there and its signal; 0 if it still runs.
 int hg_reap(int pidfd, int wait, int *exit_status, int *signal);
 
+/// What a connected socket is, and who is at its other end.
+struct hg_connection {
+    /// No other socket ever has it.
+    uint64_t cookie;
+    /// Not 0: a local socket, of a process of the user `uid`. Otherwise `address`: IPv6, or IPv4 mapped into it.
+    int is_local;
+    uint32_t uid;
+    uint8_t address[16];
+};
+
+/// Looks at a descriptor that somebody else owns.
+int hg_connection(int descriptor, struct hg_connection *found);
+
+/// Ends the connection in both directions, if the descriptor is still that of this cookie; -1 if not.
+int hg_cut(int descriptor, uint64_t cookie);
+
+/// Bytes that ever came in over a TCP connection, read or not; -1 if it is none, or not that of this cookie.
+int64_t hg_bytes_received(int descriptor, uint64_t cookie);
+
 /// Inode and birth time (nanoseconds since 1970) of what is at `path`, symbolic links not followed.
 /// `birth_ns` is 0 where the file system has none.
 int hg_identity(const char *path, uint64_t *inode, int64_t *birth_ns);
