@@ -146,6 +146,8 @@ let package = Package(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(
+            name: "ConnectionTests", dependencies: ["HoldgateHost", "Platform"], swiftSettings: strict),
+        .testTarget(
             name: "EmbeddingTests", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
         .testTarget(
             name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],

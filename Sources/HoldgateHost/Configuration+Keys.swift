@@ -68,6 +68,12 @@ extension Configuration {
         number(
             "maxConfigurationBytes", \.maxConfigurationBytes, 2...64 << 20,
             "The largest internal configuration, as JSON."),
+        number(
+            "maxConnections", \.maxConnections, 1...100_000,
+            "The most connections of an endpoint; half the descriptors the process may have stay free."),
+        number(
+            "maxConnectionsPerPeer", \.maxConnectionsPerPeer, 1...100_000,
+            "The most connections of an endpoint from one address, or of one user on a path."),
         number("maxPlugins", \.engine.maxPlugins, 1...10_000, "The most plugins attached at a time."),
         number(
             "maxRequestsPerProvider", \.engine.maxRequestsPerProvider, 1...1000,

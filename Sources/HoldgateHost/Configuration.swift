@@ -45,6 +45,10 @@ public struct Configuration: Hashable, Sendable {
     /// Bytes of one segment file of the journal.
     public var segmentBytes = 64 << 20
     public var maxDeadLetters = 10_000
+    /// Connections of one endpoint, fewer where the system lets the process have few descriptors.
+    public var maxConnections = 4096
+    /// Those of an endpoint from one address, or of one user on a path.
+    public var maxConnectionsPerPeer = 1024
     /// Threads of libzmq's own.
     public var ioThreads = 1
 

@@ -9,6 +9,12 @@ final class InboundMessage {
         var frame = Frame()
     }
 
+    /// Of the message that was read last, what was thrown away included.
+    private(set) var receivedBytes = 0
+    private(set) var receivedFrames = 0
+    /// The descriptor of the connection that it came over; nil where the peer's ZMTP is from before 3.0.
+    private(set) var connection: Int32?
+
     private let maxFrames: Int
     private let maxBytes: Int
     private var boxes: [Box] = []
@@ -32,6 +38,8 @@ final class InboundMessage {
         count = 0
         byteCount = 0
         isTruncated = false
+        receivedBytes = 0
+        receivedFrames = 0
         var isFirst = true
         while true {
             if count == boxes.count { boxes.append(Box()) }
@@ -42,6 +50,10 @@ final class InboundMessage {
             }
             isFirst = false
             let more = box.frame.more
+            receivedBytes += box.frame.count
+            receivedFrames += 1
+            // libzmq loses it on the first frame of several.
+            if !more { connection = box.frame.connection }
             if count < maxFrames, byteCount + box.frame.count <= maxBytes {
                 byteCount += box.frame.count
                 count += 1

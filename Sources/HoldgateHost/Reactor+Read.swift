@@ -14,6 +14,7 @@ extension Reactor {
         var bytes = 0
         for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.callers.control) else { return }
+            sockets.callers.controlWatch.read(message)
             bytes += message.byteCount
             readRequest()
             perform()
@@ -67,6 +68,7 @@ extension Reactor {
         var bytes = 0
         while bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.callers.ingest) else { return }
+            sockets.callers.ingestWatch.read(message)
             bytes += message.byteCount + 256
             readBlock()
             perform()
@@ -172,6 +174,7 @@ extension Reactor {
         var bytes = 0
         for _ in 0..<Self.pluginMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.peers.plugin) else { return true }
+            sockets.peers.pluginWatch.read(message)
             bytes += message.byteCount
             readPluginMessage()
             perform()
@@ -184,7 +187,9 @@ extension Reactor {
     /// before is read, so that an answer counts and its sender's end comes after it.
     func probe() throws(ZeroMQError) {
         let nowMs = Clock.monotonicMs()
-        if sockets.isReadable(.monitor), try sockets.peers.takeDisconnects() { probes.begin(nowMs: nowMs) }
+        if sockets.isReadable(.pluginWatch), try sockets.peers.pluginWatch.take() {
+            probes.begin(nowMs: nowMs)
+        }
         guard probes.isDue(nowMs: nowMs), try readPluginMessages() else { return }
         probes.take(nowMs: nowMs)
         for peer in engine.peers { try send(.heartbeat, to: peer) }
@@ -231,12 +236,20 @@ extension Reactor {
 
     func readSubscriptions() throws(ZeroMQError) {
         guard sockets.isReadable(.stream) else { return }
-        for _ in 0..<Self.pluginMessagesPerTurn {
+        for _ in 0..<Self.subscriptionsPerTurn {
             guard try message.receive(from: sockets.peers.stream) else { return }
+            let isOver = message.connection == nil && message.count == 1 && message.bytes(0).first == 0
+            // libzmq unsubscribes for those that have left, which is no message of theirs.
+            if !isOver { sockets.peers.streamWatch.read(message) }
             guard message.count == 1, !message.isTruncated else { continue }
             let change = message.bytes(0)
             guard let first = change.first, first <= 1 else { continue }
             let prefix = Array(change.dropFirst())
+            if first == 0 {
+                sockets.peers.streamWatch.unsubscribe(prefix, message.connection)
+            } else {
+                sockets.peers.streamWatch.subscribe(prefix, message.connection)
+            }
             guard try first == 0 ? revoke(prefix) : grant(prefix) else { continue }
             if first == 0 {
                 subscriptions.remove(prefix)

@@ -83,6 +83,8 @@ final class Reactor: @unchecked Sendable {
     /// Bytes that are read from `ingest`, or handed to collectors, a turn.
     static let bytesPerTurn = 256 << 10
     static let pluginMessagesPerTurn = 256
+    /// libzmq takes them in whether they are read or not: a flood is cut off the sooner.
+    static let subscriptionsPerTurn = 4096
     /// Memory of blocks on their way to the disk beyond which `ingest` is not read: producers wait in their sockets.
     static let maxHeldBytes = 64 << 20
     /// Requests without an answer beyond which `ingest` is not read either.
@@ -143,6 +145,7 @@ final class Reactor: @unchecked Sendable {
         isBusy = false
         takeNotes()
         if stopping == nil {
+            try watchConnections()
             try answerDoors()
             if sockets.isReadable(.control) { try readControl() }
             tick()
@@ -171,7 +174,7 @@ final class Reactor: @unchecked Sendable {
         // What comes in wakes nobody any more, and nothing is due: the disk alone is waited for.
         if stopping != nil { return 50 }
         if isBusy { return 0 }
-        var due = min(engine.nextTickMs, probes.dueMs ?? .max)
+        var due = min(engine.nextTickMs, probes.dueMs ?? .max, connectionsDueMs)
         if engine.isBlockedBySocket { due = min(due, retryBlockedAtMs) }
         return Int(max(0, min(due - Clock.monotonicMs(), 1000)))
     }

@@ -1,6 +1,7 @@
 import Engine
 import Ledger
 import Lifecycle
+import Platform
 import Wire
 import ZeroMQ
 
@@ -12,8 +13,11 @@ struct Sockets: ~Copyable {
         case plugin
         case stream
         case inbox
-        /// Connections of `plugin` that broke.
-        case monitor
+        /// Who comes to each of the four, and goes.
+        case controlWatch
+        case ingestWatch
+        case pluginWatch
+        case streamWatch
         /// Peers of `control` and `ingest` that ask to be let in.
         case callersAtDoor
         /// Those of `plugin` and `stream`.
@@ -76,13 +80,16 @@ struct Sockets: ~Copyable {
     private mutating func watchCallers() {
         polls.replace(Endpoint.control.rawValue, with: callers.control)
         polls.replace(Endpoint.ingest.rawValue, with: callers.ingest)
+        polls.replace(Endpoint.controlWatch.rawValue, with: callers.controlWatch.monitor.socket)
+        polls.replace(Endpoint.ingestWatch.rawValue, with: callers.ingestWatch.monitor.socket)
         polls.watch(.callersAtDoor, callers.authenticator)
     }
 
     private mutating func watchPeers() {
         polls.replace(Endpoint.plugin.rawValue, with: peers.plugin)
         polls.replace(Endpoint.stream.rawValue, with: peers.stream)
-        polls.replace(Endpoint.monitor.rawValue, with: peers.monitor.socket)
+        polls.replace(Endpoint.pluginWatch.rawValue, with: peers.pluginWatch.monitor.socket)
+        polls.replace(Endpoint.streamWatch.rawValue, with: peers.streamWatch.monitor.socket)
         polls.watch(.peersAtDoor, peers.authenticator)
     }
 
@@ -102,7 +109,9 @@ struct Sockets: ~Copyable {
     ///
     /// Throws when an address could not be bound again within `rebindAttempts` tries; the sockets are open then.
     mutating func rebindPeers(_ access: AccessControl) throws(ZeroMQError) {
-        for endpoint in [Endpoint.plugin, .stream, .monitor, .peersAtDoor] { polls.remove(endpoint.rawValue) }
+        for endpoint in [Endpoint.plugin, .stream, .pluginWatch, .streamWatch, .peersAtDoor] {
+            polls.remove(endpoint.rawValue)
+        }
         try peers.setLinger(ms: 0)
         peers = try PeerSockets(settings, access)
         delimited = []
@@ -113,7 +122,9 @@ struct Sockets: ~Copyable {
 
     /// The same with `control` and `ingest`; replies that were sent have `lingerMs` to go out.
     mutating func rebindCallers(_ access: AccessControl, lingerMs: Int) throws(ZeroMQError) {
-        for endpoint in [Endpoint.control, .ingest, .callersAtDoor] { polls.remove(endpoint.rawValue) }
+        for endpoint in [Endpoint.control, .ingest, .controlWatch, .ingestWatch, .callersAtDoor] {
+            polls.remove(endpoint.rawValue)
+        }
         try callers.setLinger(ms: lingerMs)
         callers = try CallerSockets(settings, access)
         watchCallers()
@@ -148,11 +159,19 @@ struct SocketSettings: Sendable {
     let ioThreads: Int
     let limits: WireLimits
     let maxWindowMessages: Int
+    let connections: Connections.Limits
 
     init(_ configuration: Configuration) {
         ioThreads = configuration.ioThreads
         limits = configuration.wireLimits
         maxWindowMessages = configuration.engine.maxWindowMessages
+        // Half the descriptors that the process may have stay free: at its limit libzmq ends the process.
+        let total = min(configuration.maxConnections, max(16, OpenFiles.limit / 8))
+        let unreadBytes = Self.unreadBytes + 2 * configuration.wireLimits.maxMessageBytes
+        connections = Connections.Limits(
+            total: total, perOrigin: min(total, configuration.maxConnectionsPerPeer),
+            unreadBytes: unreadBytes,
+            allUnreadBytes: 4 * unreadBytes)
     }
 
     /// What libzmq may hold of one peer before that has to wait, in frames of the largest size.
@@ -185,6 +204,8 @@ struct SocketSettings: Sendable {
 struct CallerSockets: ~Copyable {
     let control: Socket
     let ingest: Socket
+    let controlWatch: ConnectionWatch
+    let ingestWatch: ConnectionWatch
     /// Nil where nobody is asked who it is.
     let authenticator: Authenticator?
 
@@ -197,9 +218,25 @@ struct CallerSockets: ~Copyable {
         try control.set(.routerHandover(!access.asks))
         let ingest = try settings.router(context, access, "ingest")
         try ingest.set(.routerHandover(!access.asks))
+        let controlWatch = try ConnectionWatch(control, settings.connections)
+        let ingestWatch: ConnectionWatch
+        do throws(ZeroMQError) {
+            ingestWatch = try ConnectionWatch(ingest, settings.connections)
+        } catch {
+            control.stopMonitor()
+            throw error
+        }
         self.authenticator = authenticator
         self.control = control
+        self.controlWatch = controlWatch
+        self.ingestWatch = ingestWatch
         self.ingest = ingest
+    }
+
+    deinit {
+        // Whichever goes first.
+        control.stopMonitor()
+        ingest.stopMonitor()
     }
 
     fileprivate borrowing func setLinger(ms: Int) throws(ZeroMQError) {
@@ -212,7 +249,8 @@ struct CallerSockets: ~Copyable {
 struct PeerSockets: ~Copyable {
     let plugin: Socket
     let stream: Socket
-    let monitor: SocketMonitor
+    let pluginWatch: ConnectionWatch
+    let streamWatch: ConnectionWatch
     /// Nil where nobody is asked who it is.
     let authenticator: Authenticator?
 
@@ -221,17 +259,26 @@ struct PeerSockets: ~Copyable {
         let context = try Context(ioThreads: settings.ioThreads)
         let authenticator = access.asks ? try Authenticator(in: context) : nil
         let plugin = try Self.pluginSocket(context, settings, access)
-        let monitor = try plugin.monitor(.disconnected)
         let stream = try Self.streamSocket(context, access)
+        let pluginWatch = try ConnectionWatch(plugin, settings.connections)
+        let streamWatch: ConnectionWatch
+        do throws(ZeroMQError) {
+            streamWatch = try ConnectionWatch(stream, settings.connections)
+        } catch {
+            plugin.stopMonitor()
+            throw error
+        }
         self.authenticator = authenticator
         self.plugin = plugin
-        self.monitor = monitor
+        self.pluginWatch = pluginWatch
+        self.streamWatch = streamWatch
         self.stream = stream
     }
 
     deinit {
-        // Whichever of the two goes first.
+        // Whichever goes first.
         plugin.stopMonitor()
+        stream.stopMonitor()
     }
 
     private static func pluginSocket(
@@ -267,19 +314,6 @@ struct PeerSockets: ~Copyable {
         try plugin.set(.linger(ms: ms))
         try stream.set(.linger(ms: ms))
     }
-
-    /// Whether a connection of `plugin` broke since the last time. Takes a bounded number: those that are left are
-    /// there in the next turn.
-    borrowing func takeDisconnects() throws(ZeroMQError) -> Bool {
-        var any = false
-        for _ in 0..<Self.disconnectsPerTurn {
-            guard try monitor.next() != nil else { break }
-            any = true
-        }
-        return any
-    }
-
-    private static let disconnectsPerTurn = 1024
 }
 
 extension AccessControl {
