@@ -126,7 +126,7 @@ private final class AskingEndpoint: Sendable {
 @Suite struct PluginTests {
     private func question(_ id: UInt64, _ service: String) -> HostMessage {
         .request(
-            id: id, service: service, arguments: .object([.init("n", .uint(id))]), timeoutMs: 60_000)
+            id: id, service: service, arguments: .object([.init("n", .uint(id))]), timeoutMs: 3_600_000)
     }
 
     private func configuration(_ endpoint: String, _ services: [String: Service]) -> Plugin.Configuration {
@@ -148,7 +148,7 @@ private final class AskingEndpoint: Sendable {
                     "failing": .blocking { _ in .failure(WireError(ErrorCode("noMorePages"), "no")) },
                     "slow": .asynchronous { request in
                         await Task.yield()
-                        return request.remaining > .seconds(30)
+                        return request.remaining > .seconds(60)
                             ? .success(request.arguments) : .success(.null)
                     },
                 ]))
