@@ -109,7 +109,10 @@ def test_connections_that_say_nothing_make_room_for_those_that_do(few, endpoint,
 
 def test_connections_that_were_heard_stay_and_the_newest_goes(few):
     known = [Raw(few, "control").handshake().ping() for _ in range(16)]
-    assert Raw(few, "control").is_cut()
+    try:
+        assert Raw(few, "control").is_cut()
+    except ConnectionError:
+        pass  # Cut while it connected.
     for each in known:
         each.ping()
     known.pop().close()
