@@ -8,6 +8,7 @@ import ZeroMQ
 final class ConnectionWatch {
     let monitor: SocketMonitor
     private var connections: Connections
+    private var anyWent = false
     private var sweptAtMs: Int64 = 0
     private var checkAtMs: Int64 = 0
     /// Those that were cut since they were last asked for.
@@ -27,7 +28,13 @@ final class ConnectionWatch {
     /// Hears who came and went; returns whether somebody went. Takes a bounded number: those that are left are there in the
     /// next turn.
     func take() throws(ZeroMQError) -> Bool {
-        var anyWent = false
+        try hear()
+        let result = anyWent
+        anyWent = false
+        return result
+    }
+
+    private func hear() throws(ZeroMQError) {
         for _ in 0..<Self.eventsPerTurn {
             guard let event = try monitor.next() else { break }
             switch event.kind {
@@ -37,7 +44,6 @@ final class ConnectionWatch {
                 anyWent = true
             }
         }
-        return anyWent
     }
 
     private func accept(_ descriptor: Int32) {
@@ -60,7 +66,9 @@ final class ConnectionWatch {
 
     func unsubscribe(_ topic: [UInt8], _ descriptor: Int32?) { connections.unsubscribe(topic, descriptor) }
 
-    func read(_ message: InboundMessage) {
+    func read(_ message: InboundMessage) throws(ZeroMQError) {
+        // Its coming was told before, and may not have been heard yet.
+        if let connection = message.connection, !connections.knows(connection) { try hear() }
         connections.read(bytes: message.receivedBytes, frames: message.receivedFrames, message.connection)
     }
 

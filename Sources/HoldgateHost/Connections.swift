@@ -57,6 +57,8 @@ struct Connections {
 
     var count: Int { entries.count }
 
+    func knows(_ descriptor: Int32) -> Bool { entries[descriptor] != nil }
+
     // MARK: Coming and going
 
     /// Whether `begin` has to cut somebody; `sweep` may find that some are gone.

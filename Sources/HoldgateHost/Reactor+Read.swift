@@ -14,7 +14,7 @@ extension Reactor {
         var bytes = 0
         for _ in 0..<Self.controlMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.callers.control) else { return }
-            sockets.callers.controlWatch.read(message)
+            try sockets.callers.controlWatch.read(message)
             bytes += message.byteCount
             readRequest()
             perform()
@@ -68,7 +68,7 @@ extension Reactor {
         var bytes = 0
         while bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.callers.ingest) else { return }
-            sockets.callers.ingestWatch.read(message)
+            try sockets.callers.ingestWatch.read(message)
             bytes += message.byteCount + 256
             readBlock()
             perform()
@@ -174,7 +174,7 @@ extension Reactor {
         var bytes = 0
         for _ in 0..<Self.pluginMessagesPerTurn where bytes < Self.bytesPerTurn {
             guard try message.receive(from: sockets.peers.plugin) else { return true }
-            sockets.peers.pluginWatch.read(message)
+            try sockets.peers.pluginWatch.read(message)
             bytes += message.byteCount
             readPluginMessage()
             perform()
@@ -240,7 +240,7 @@ extension Reactor {
             guard try message.receive(from: sockets.peers.stream) else { return }
             let isOver = message.connection == nil && message.count == 1 && message.bytes(0).first == 0
             // libzmq unsubscribes for those that have left, which is no message of theirs.
-            if !isOver { sockets.peers.streamWatch.read(message) }
+            if !isOver { try sockets.peers.streamWatch.read(message) }
             guard message.count == 1, !message.isTruncated else { continue }
             let change = message.bytes(0)
             guard let first = change.first, first <= 1 else { continue }
