@@ -160,10 +160,14 @@ class TestSubscriptions:
     def test_one_peer_with_too_many_is_cut(self, operating):
         other = operating.sub("state").joined()
         peer = Raw(operating, "stream").handshake(b"SUB")
-        with pytest.raises(ConnectionError):
+        try:
             for first in range(0, 200_000, 1000):
                 peer.socket.sendall(b"".join(
                     Raw.framed(b"\x01event.%020d" % number) for number in range(first, first + 1000)))
+        except ConnectionError:
+            pass
+        # All of it may have found room on the way, if the host was slow to read.
+        assert peer.is_cut()
         operating.ok("holdOperation")
         assert other.next().body["state"] == "holdRequested"
         wait_until(lambda: "too many subscriptions" in operating.stderr(), "the log's line")
