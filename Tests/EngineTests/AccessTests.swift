@@ -109,6 +109,19 @@ import Wire
         }
     }
 
+    /// Who only listens hears no more of the host as a plugin than its subscriptions would be granted.
+    @Test func aListenerMayHearWhatPluginsAreTold() {
+        for (topics, isRefused) in [
+            (["event.cart."], true), (["state"], true), (["app."], true), (["state", "app."], false),
+        ] {
+            var desk = Desk()
+            let caller = Caller(
+                name: "p", permissions: Permissions(roles: [.observe: .prefixes(Set(topics))]))
+            let error = greet(&desk, PluginMessage.Hello(name: "p", version: "1"), by: caller)
+            #expect((error?.code == .forbidden) == isRefused, "\(topics)")
+        }
+    }
+
     @Test func aNameIsTakenOverUnderItsOwnKeyAlone() {
         var desk = Desk()
         let hello = PluginMessage.Hello(
