@@ -78,11 +78,11 @@ extension Engine {
     /// A subscription that is not granted.
     public mutating func noteForbidden() { statistics.forbidden += 1 }
 
-    /// Every connection is cut, so that all have to prove again who they are.
-    public mutating func cutOff(now: Now, into effects: inout [Effect]) {
+    /// Every connection of plugins is cut, so that all have to prove again who they are.
+    public mutating func cutOff(_ reason: String, now: Now, into effects: inout [Effect]) {
         strangers.removeAll()
         for peer in attachments.keys.sorted() {
-            detach(peer, change: .detached, reason: "keys changed", into: &effects)
+            detach(peer, change: .detached, reason: reason, into: &effects)
         }
     }
 

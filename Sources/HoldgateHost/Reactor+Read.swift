@@ -17,6 +17,7 @@ extension Reactor {
             bytes += message.byteCount
             readRequest()
             perform()
+            try cutOff()
         }
         isBusy = true
     }

@@ -141,7 +141,7 @@ final class Reactor: @unchecked Sendable {
         sockets.watch(.ingest, reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
-        takeNotes()
+        try takeNotes()
         if stopping == nil {
             try answerDoors()
             if sockets.isReadable(.control) { try readControl() }
@@ -153,7 +153,6 @@ final class Reactor: @unchecked Sendable {
             if isBusy || sockets.isReadable(.ingest) { try readControl() }
             try handOver()
             try publishReleased()
-            try cutOff()
         }
         retain()
         finishStopping()
@@ -176,7 +175,7 @@ final class Reactor: @unchecked Sendable {
         return Int(max(0, min(due - Clock.monotonicMs(), 1000)))
     }
 
-    private func takeNotes() {
+    private func takeNotes() throws(ZeroMQError) {
         guard sockets.isReadable(.inbox) else { return }
         inbox.takeAll(into: &notes)
         guard !notes.isEmpty else { return }
@@ -196,6 +195,7 @@ final class Reactor: @unchecked Sendable {
                 stopping?.restart = false
             }
             perform()
+            try cutOff()
         }
         notes.removeAll(keepingCapacity: true)
     }

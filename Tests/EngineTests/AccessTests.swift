@@ -163,7 +163,7 @@ import Wire
         var desk = Desk()
         desk.serve("s")
         let waiting = desk.call()
-        desk.act { $0.cutOff(now: $1, into: &$2) }
+        desk.act { $0.cutOff("keys changed", now: $1, into: &$2) }
         #expect(desk.engine.peers == [])
         #expect(desk.replies[waiting]?.error?.code == .serviceUnavailable)
     }

@@ -375,6 +375,30 @@ def test_a_revoked_key_is_cut_off_and_nothing_is_lost(keyed):
         pass
 
 
+def test_what_a_revoked_key_sent_after_the_change_is_not_done(keyed):
+    keys = Keyring(admin="admin,start,observe")
+    old = zmq.curve_keypair()
+    keys.authorize(f"admin admin,start,observe {old[0].decode()}", admin="admin,start,observe")
+    host = KeyedHost(keys=keys)
+    try:
+        with holdgate.Host.socket(host, zmq.DEALER, "control", curve_serverkey=keys.host, curve_publickey=old[0],
+                                  curve_secretkey=old[1]) as socket:
+            socket.send_json({"command": "ping"})
+            assert receive_json(socket)["ok"]
+            # The name keeps its other key.
+            keys.authorize(admin="admin,start,observe")
+            host.signal(signal.SIGSTOP)
+            socket.send_json({"command": "reload"})
+            for _ in range(20):
+                socket.send_json({"command": "startOperation"})
+            host.signal(signal.SIGCONT)
+            assert receive_json(socket)["ok"]
+            assert host.asked("admin", "state")["state"] == "onHold"
+            assert not [each for each in host_records(host) if each["command"] == "startOperation"]
+    finally:
+        host.close()
+
+
 def greet_again(collector):
     """As a plugin does whose connection was cut: asked to, it says hello anew."""
     for _ in range(20):
