@@ -227,47 +227,4 @@ extension Reactor {
             engine.receiveInvalid(error, from: peer, into: &effects)
         }
     }
-
-    // MARK: Stream
-
-    func readSubscriptions() throws(ZeroMQError) {
-        guard sockets.isReadable(.stream) else { return }
-        for _ in 0..<Self.pluginMessagesPerTurn {
-            guard try message.receive(from: sockets.peers.stream) else { return }
-            guard message.count == 1, !message.isTruncated else { continue }
-            let change = message.bytes(0)
-            guard let first = change.first, first <= 1 else { continue }
-            let prefix = Array(change.dropFirst())
-            guard try first == 0 ? revoke(prefix) : grant(prefix) else { continue }
-            if first == 0 {
-                subscriptions.remove(prefix)
-            } else if subscriptions.add(prefix) {
-                engine.subscribedToState(now: now)
-            }
-        }
-        isBusy = true
-    }
-
-    /// False: its sender may not hear that.
-    private func grant(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
-        guard access.asks else { return true }
-        let caller = caller(ofFrame: 0)
-        guard caller.permissions.reaches(.observe, String(decoding: prefix, as: UTF8.self)) else {
-            engine.noteForbidden()
-            log.log(
-                .warning, "a subscription was not granted",
-                [
-                    .init("name", .string(caller.name ?? "")),
-                    .init("topic", .string(String(decoding: prefix, as: UTF8.self))),
-                ])
-            return false
-        }
-        try sockets.peers.stream.grant(prefix)
-        return true
-    }
-
-    private func revoke(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
-        if access.asks { try sockets.peers.stream.revoke(prefix) }
-        return true
-    }
 }
