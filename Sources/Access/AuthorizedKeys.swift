@@ -25,6 +25,14 @@ public struct AuthorizedKeys: Hashable, Sendable {
             }
         }
 
+        /// Such a peer may have been let in already, as one of its group or as the host's own user.
+        fileprivate var isOfPath: Bool {
+            switch self {
+            case .key: false
+            case .uid, .gid: true
+            }
+        }
+
         init(text: Substring) throws(AccessError) {
             for (prefix, make) in [("uid:", Identity.uid), ("gid:", Identity.gid)]
             where text.hasPrefix(prefix) {
@@ -139,7 +147,7 @@ public struct AuthorizedKeys: Hashable, Sendable {
     public func takesAway(whenReplacedBy other: AuthorizedKeys) -> Bool {
         entries.contains {
             other.name(of: $0.identity) != $0.name || other.permissions(of: $0.name) != $0.permissions
-        }
+        } || other.entries.contains { $0.identity.isOfPath && name(of: $0.identity) == nil }
     }
 }
 

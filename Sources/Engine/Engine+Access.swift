@@ -29,6 +29,7 @@ extension Engine {
         if !hello.services.isEmpty { need(PluginMessage.Hello.serveRequirement, "a provider") }
         if hello.collect == nil, hello.services.isEmpty {
             need(PluginMessage.Hello.listenRequirement, "a plugin")
+            missing += Self.unheard(by: caller)
         }
         if let name = caller.name, !caller.owns(hello.name) {
             missing.append("\(hello.name) is not a name of \(name): its plugins are \(name), or \(name)/…")
@@ -36,6 +37,17 @@ extension Engine {
         guard let first = missing.first else { return nil }
         statistics.forbidden += 1
         return WireError(.forbidden, first)
+    }
+
+    /// Every plugin is told of the state and of apps: who has no role but `observe` must be granted both.
+    private static func unheard(by caller: Caller) -> [String] {
+        let permissions = caller.permissions
+        guard permissions.has(.observe), !permissions.has(.collect), !permissions.has(.serve) else {
+            return []
+        }
+        return ["state", "app."].filter { !permissions.reaches(.observe, $0) }.map {
+            "a plugin is told of \($0), and \(caller.name ?? "this caller") has \(permissions.text)"
+        }
     }
 
     /// Whether this caller may send a batch of that producer, and events of these types; nil: it may.
@@ -66,11 +78,11 @@ extension Engine {
     /// A subscription that is not granted.
     public mutating func noteForbidden() { statistics.forbidden += 1 }
 
-    /// Every connection is cut, so that all have to prove again who they are.
-    public mutating func cutOff(now: Now, into effects: inout [Effect]) {
+    /// Every connection of plugins is cut, so that all have to prove again who they are.
+    public mutating func cutOff(_ reason: String, now: Now, into effects: inout [Effect]) {
         strangers.removeAll()
         for peer in attachments.keys.sorted() {
-            detach(peer, change: .detached, reason: "keys changed", into: &effects)
+            detach(peer, change: .detached, reason: reason, into: &effects)
         }
     }
 

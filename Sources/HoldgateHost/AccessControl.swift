@@ -21,6 +21,9 @@ struct AccessControl: Sendable {
     /// The keys of the plugins that the host starts itself.
     let plugins: PluginKeys
 
+    /// Names that sent on `stream` what no subscriber sends.
+    private var shutOut: Set<String> = []
+
     /// The name of a peer on a path whose process runs as the host's own user: no name in a file can be it.
     private static let ownUser = "@own"
 
@@ -75,11 +78,25 @@ struct AccessControl: Sendable {
         guard let before = keys else { return false }
         let authorized = try AuthorizedKeysFile.read(before.path)
         keys?.authorized = authorized
+        shutOut = []
         return before.authorized.takesAway(whenReplacedBy: authorized)
     }
 
+    /// Lets nobody of that name to `stream` until the keys are read again.
+    mutating func shutOutOfStream(_ name: String) { shutOut.insert(name) }
+
     /// The name under which a peer is let in; nil: it is refused.
     func admit(_ peer: Peer) -> String? {
+        guard let name = name(of: peer), peer.domain != Self.streamDomain || !shutOut.contains(name) else {
+            return nil
+        }
+        return name
+    }
+
+    /// As which `stream` asks about its peers.
+    static let streamDomain = "stream"
+
+    private func name(of peer: Peer) -> String? {
         guard let keys else { return nil }
         switch peer.credentials {
         case .curve(let key): return keys.authorized.name(of: .key(key.z85)) ?? plugins.name(of: key)

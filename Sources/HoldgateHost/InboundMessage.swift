@@ -45,8 +45,9 @@ final class InboundMessage {
             if count == boxes.count { boxes.append(Box()) }
             let box = boxes[count]
             guard try socket.receive(into: &box.frame) else {
-                precondition(isFirst, "a message comes whole")
-                return false
+                // An XPUB keeps back a last frame that is a subscription and tells nothing new.
+                isTruncated = !isFirst
+                return !isFirst
             }
             isFirst = false
             let more = box.frame.more

@@ -85,16 +85,22 @@ extension Reactor {
         }
     }
 
-    /// Cuts every connection, for libzmq can't cut a single one. What was acknowledged stays so; who is still let in
-    /// comes back by itself, and sends again what was not answered.
+    /// Cuts every connection, for libzmq can't cut a single one: before anything more is read from those that are there.
+    /// What was acknowledged stays so; who is still let in comes back by itself, and sends again what was not answered.
     func cutOff() throws(ZeroMQError) {
-        guard mustCutOff else { return }
+        // A host that stops reads nothing more, and would answer nobody over a new socket.
+        guard mustCutOff, stopping == nil else { return }
         mustCutOff = false
         envelopes.forget()
-        subscriptions.clear()
-        engine.cutOff(now: now, into: &effects)
-        try sockets.rebindPeers(access)
+        try cutOffPeers("keys changed")
         try sockets.rebindCallers(access, lingerMs: Self.cutOffLingerMs)
+    }
+
+    /// Cuts those of `plugin` and `stream`.
+    func cutOffPeers(_ reason: String) throws(ZeroMQError) {
+        subscriptions.clear()
+        engine.cutOff(reason, now: now, into: &effects)
+        try sockets.rebindPeers(access)
         perform()
     }
 }

@@ -18,6 +18,7 @@ extension Reactor {
             bytes += message.byteCount
             readRequest()
             perform()
+            try cutOff()
         }
         isBusy = true
     }
@@ -230,56 +231,5 @@ extension Reactor {
         } catch {
             engine.receiveInvalid(error, from: peer, into: &effects)
         }
-    }
-
-    // MARK: Stream
-
-    func readSubscriptions() throws(ZeroMQError) {
-        guard sockets.isReadable(.stream) else { return }
-        for _ in 0..<Self.subscriptionsPerTurn {
-            guard try message.receive(from: sockets.peers.stream) else { return }
-            let isOver = message.connection == nil && message.count == 1 && message.bytes(0).first == 0
-            // libzmq unsubscribes for those that have left, which is no message of theirs.
-            if !isOver { try sockets.peers.streamWatch.read(message) }
-            guard message.count == 1, !message.isTruncated else { continue }
-            let change = message.bytes(0)
-            guard let first = change.first, first <= 1 else { continue }
-            let prefix = Array(change.dropFirst())
-            if first == 0 {
-                sockets.peers.streamWatch.unsubscribe(prefix, message.connection)
-            } else {
-                sockets.peers.streamWatch.subscribe(prefix, message.connection)
-            }
-            guard try first == 0 ? revoke(prefix) : grant(prefix) else { continue }
-            if first == 0 {
-                subscriptions.remove(prefix)
-            } else if subscriptions.add(prefix) {
-                engine.subscribedToState(now: now)
-            }
-        }
-        isBusy = true
-    }
-
-    /// False: its sender may not hear that.
-    private func grant(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
-        guard access.asks else { return true }
-        let caller = caller(ofFrame: 0)
-        guard caller.permissions.reaches(.observe, String(decoding: prefix, as: UTF8.self)) else {
-            engine.noteForbidden()
-            log.log(
-                .warning, "a subscription was not granted",
-                [
-                    .init("name", .string(caller.name ?? "")),
-                    .init("topic", .string(String(decoding: prefix, as: UTF8.self))),
-                ])
-            return false
-        }
-        try sockets.peers.stream.grant(prefix)
-        return true
-    }
-
-    private func revoke(_ prefix: [UInt8]) throws(ZeroMQError) -> Bool {
-        if access.asks { try sockets.peers.stream.revoke(prefix) }
-        return true
     }
 }

@@ -143,7 +143,7 @@ final class Reactor: @unchecked Sendable {
         sockets.watch(.ingest, reads)
         _ = try sockets.polls.wait(timeoutMs: timeoutMs)
         isBusy = false
-        takeNotes()
+        try takeNotes()
         if stopping == nil {
             try watchConnections()
             try answerDoors()
@@ -156,7 +156,6 @@ final class Reactor: @unchecked Sendable {
             if isBusy || sockets.isReadable(.ingest) { try readControl() }
             try handOver()
             try publishReleased()
-            try cutOff()
         }
         retain()
         finishStopping()
@@ -179,7 +178,7 @@ final class Reactor: @unchecked Sendable {
         return Int(max(0, min(due - Clock.monotonicMs(), 1000)))
     }
 
-    private func takeNotes() {
+    private func takeNotes() throws(ZeroMQError) {
         guard sockets.isReadable(.inbox) else { return }
         inbox.takeAll(into: &notes)
         guard !notes.isEmpty else { return }
@@ -199,6 +198,7 @@ final class Reactor: @unchecked Sendable {
                 stopping?.restart = false
             }
             perform()
+            try cutOff()
         }
         notes.removeAll(keepingCapacity: true)
     }

@@ -302,7 +302,7 @@ struct PeerSockets: ~Copyable {
         try socket.set(.xpubManual(access.asks))
         try socket.set(.maxMessageBytes(maxSubscriptionBytes))
         try socket.set(.sendHighWaterMark(10_000))
-        try socket.set(access.options("stream"))
+        try socket.set(access.options(AccessControl.streamDomain))
         try SocketSettings.setLiveness(socket)
         return socket
     }

@@ -4,6 +4,7 @@ import Testing
 @Suite struct AuthorizedKeysTests {
     static let one = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
     static let two = "3ACR!aZg8mmluuCowZ@=6uUX{tU.hb.8=M^Xd)b5"
+    static let other = "X2<)o.%dGt+qe^=FYc6#)?G>t%9I+#7+3EEu/1HP"
 
     @Test func aFileIsReadLineByLine() throws {
         let keys = try AuthorizedKeys(
@@ -73,7 +74,12 @@ import Testing
             before.takesAway(whenReplacedBy: try AuthorizedKeys(text: text))
         }
         #expect(try !takesAway("b produce uid:1\n# moved\na hold \(Self.one) with a comment"))
-        #expect(try !takesAway("a hold \(Self.one)\na hold \(Self.two)\nb produce uid:1\nc admin uid:2"))
+        let more = "a hold \(Self.two)\nc admin \(Self.other)"
+        #expect(try !takesAway("a hold \(Self.one)\nb produce uid:1\n\(more)"))
+        #expect(
+            try takesAway("a hold \(Self.one)\nb produce uid:1\nc hold uid:2"),
+            "a user may be in by its group, or as the host's own")
+        #expect(try takesAway("a hold \(Self.one)\nb produce uid:1\nc hold gid:2"))
         #expect(try takesAway("b produce uid:1"), "a key is gone")
         #expect(try takesAway("a hold \(Self.two)\nb produce uid:1"), "a key was replaced")
         #expect(try takesAway("c hold \(Self.one)\nb produce uid:1"), "a key stands for another name")

@@ -123,6 +123,19 @@ import Wire
         }
     }
 
+    /// Who only listens hears no more of the host as a plugin than its subscriptions would be granted.
+    @Test func aListenerMayHearWhatPluginsAreTold() {
+        for (topics, isRefused) in [
+            (["event.cart."], true), (["state"], true), (["app."], true), (["state", "app."], false),
+        ] {
+            var desk = Desk()
+            let caller = Caller(
+                name: "p", permissions: Permissions(roles: [.observe: .prefixes(Set(topics))]))
+            let error = greet(&desk, PluginMessage.Hello(name: "p", version: "1"), by: caller)
+            #expect((error?.code == .forbidden) == isRefused, "\(topics)")
+        }
+    }
+
     @Test func aNameIsTakenOverUnderItsOwnKeyAlone() {
         var desk = Desk()
         let hello = PluginMessage.Hello(
@@ -164,7 +177,7 @@ import Wire
         var desk = Desk()
         desk.serve("s")
         let waiting = desk.call()
-        desk.act { $0.cutOff(now: $1, into: &$2) }
+        desk.act { $0.cutOff("keys changed", now: $1, into: &$2) }
         #expect(desk.engine.peers == [])
         #expect(desk.replies[waiting]?.error?.code == .serviceUnavailable)
     }

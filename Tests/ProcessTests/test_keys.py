@@ -317,6 +317,79 @@ def test_a_subscription_hears_no_more_than_its_role_reaches(keyed):
     assert not subs["none"].poll(0)
 
 
+def produce(host, by, type):
+    with host.socket(zmq.REQ, "ingest", by) as socket:
+        socket.send(lines([event(1, type)]))
+        assert receive_json(socket)["accepted"] == 1
+
+
+def heard(socket, topic):
+    """Reads until a message of this topic."""
+    while receive(socket)[0] != topic:
+        pass
+
+
+def refusals(host, count):
+    """Waits until so many subscriptions were refused: what came before on those connections was taken in, too."""
+    wait_until(lambda: host.asked("admin", "stats")["stats"]["forbidden"] >= count, "refused subscriptions")
+
+
+def test_a_subscriber_that_leaves_takes_nothing_from_the_others(keyed):
+    host = keyed("--operating", admin="admin", stays="observe", leaves="observe", none="hold", web="produce")
+    stays = host.socket(zmq.SUB, "stream", "stays")
+    stays.subscribe("event.")
+    stays.subscribe("state")
+    heard(stays, b"state")
+    leaves = host.socket(zmq.SUB, "stream", "leaves")
+    leaves.subscribe("event.")
+    leaves.unsubscribe("event.")
+    leaves.subscribe("state")
+    heard(leaves, b"state")
+    produce(host, "web", "one")
+    heard(stays, b"event.one")
+    # Nor does one that was never granted it.
+    none = host.socket(zmq.SUB, "stream", "none")
+    none.subscribe("event.")
+    none.unsubscribe("event.")
+    none.subscribe("state")
+    refusals(host, 2)
+    produce(host, "web", "two")
+    heard(stays, b"event.two")
+
+
+def test_a_grant_reaches_nobody_else(keyed):
+    host = keyed("--operating", admin="admin", thief="hold", victim="observe", web="produce")
+    thieves = [host.socket(zmq.XSUB, "stream", "thief") for _ in range(2)]
+    for thief in thieves:
+        thief.send(b"\x01state")
+    refusals(host, 2)
+    victim = host.socket(zmq.SUB, "stream", "victim")
+    victim.subscribe("state")
+    heard(victim, b"state")
+    # What is no subscription, one that is granted, and others that are not wait together.
+    host.signal(signal.SIGSTOP)
+    for _ in range(300):
+        thieves[0].send(b"\x02" + b"no subscription")
+    victim.subscribe("event.")
+    for number in range(600):
+        thieves[1].send(b"\x01%d" % number)
+    host.signal(signal.SIGCONT)
+    wait_until(lambda: "shut out of stream" in host.stderr(), "word of it in the log")
+    # Everybody else comes back, with its subscriptions.
+    heard(victim, b"state")
+    produce(host, "web", "secret")
+    heard(victim, b"event.secret")
+    wait_until(lambda: "not let in" in host.stderr(), "the thief at the door")
+    assert not any(thief.poll(0) for thief in thieves)
+    for thief in thieves:
+        thief.close()
+    # Until the keys are read again.
+    before = host.asked("admin", "stats")["stats"]["forbidden"]
+    assert host.asked("admin", "reload")["ok"]
+    host.socket(zmq.SUB, "stream", "thief").subscribe("state")
+    refusals(host, before + 1)
+
+
 def test_the_source_is_what_the_key_proves(keyed):
     host = keyed(consent="hold,start", admin="admin")
     assert host.asked("consent", "startOperation", source="somebody else", reason="r")["ok"]
@@ -373,6 +446,30 @@ def test_a_revoked_key_is_cut_off_and_nothing_is_lost(keyed):
     assert list(dict.fromkeys(received)) == [f"e{number}" for number in range(1, 21)]
     while not json.loads(receive(sub)[2]).get("snapshot"):
         pass
+
+
+def test_what_a_revoked_key_sent_after_the_change_is_not_done():
+    keys = Keyring(admin="admin,start,observe")
+    old = zmq.curve_keypair()
+    keys.authorize(f"admin admin,start,observe {old[0].decode()}", admin="admin,start,observe")
+    host = KeyedHost(keys=keys)
+    try:
+        with holdgate.Host.socket(host, zmq.DEALER, "control", curve_serverkey=keys.host, curve_publickey=old[0],
+                                  curve_secretkey=old[1]) as socket:
+            socket.send_json({"command": "ping"})
+            assert receive_json(socket)["ok"]
+            # The name keeps its other key.
+            keys.authorize(admin="admin,start,observe")
+            host.signal(signal.SIGSTOP)
+            socket.send_json({"command": "reload"})
+            for _ in range(20):
+                socket.send_json({"command": "startOperation"})
+            host.signal(signal.SIGCONT)
+            assert receive_json(socket)["ok"]
+            assert host.asked("admin", "state")["state"] == "onHold"
+            assert not [each for each in host_records(host) if each["command"] == "startOperation"]
+    finally:
+        host.close()
 
 
 def greet_again(collector):

@@ -1,6 +1,8 @@
 """Section 4: late joiners get a snapshot, gaps show, events come once released."""
 
-from holdgate import event, events
+import zmq
+
+from holdgate import event, events, receive
 
 
 def test_two_late_joiners_get_the_same_snapshot_and_then_the_same_changes(operating):
@@ -125,3 +127,18 @@ def test_plugins_coming_and_going_are_published(operating):
     collector.send("bye")
     message = stream.until("plugin", plugin="visitor", change="detached")
     assert message.header["prev"] > 0
+
+
+def test_a_last_frame_that_tells_nothing_new_ends_no_host(operating):
+    both = [operating.socket(zmq.XSUB, "stream") for _ in range(2)]
+    for socket in both:
+        socket.send(b"\x01state")
+        assert receive(socket)[0] == b"state"
+    # libzmq keeps the second frame to itself, as somebody else has that subscription, too.
+    both[0].send_multipart([b"\x02", b"\x00state"])
+    for _ in range(20):
+        assert operating.state()["ok"]
+    both[0].send(b"\x01drain")
+    both[0].send(b"\x01state")
+    while receive(both[0])[0] != b"state":
+        pass
