@@ -150,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "EmbeddingTests", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
         .testTarget(
-            name: "SupervisionTests", dependencies: ["HoldgateHost", "Wire", "Platform"],
+            name: "SupervisionTests",
+            dependencies: ["HoldgateHost", "Access", "KeyFiles", "Wire", "Platform", "ZeroMQ"],
             swiftSettings: strict),
         .testTarget(
             name: "KeyFilesTests", dependencies: ["KeyFiles", "Access", "ZeroMQ", "Platform"],

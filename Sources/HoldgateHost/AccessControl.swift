@@ -26,6 +26,8 @@ struct AccessControl: Sendable {
 
     /// The name of a peer on a path whose process runs as the host's own user: no name in a file can be it.
     private static let ownUser = "@own"
+    /// Ahead of the name of a plugin that the host starts: whoever has that name in the file is somebody else.
+    private static let pluginPrefix = "@plugin/"
 
     init(keys: Keys?, plugins: PluginKeys) {
         self.keys = keys
@@ -99,7 +101,9 @@ struct AccessControl: Sendable {
     private func name(of peer: Peer) -> String? {
         guard let keys else { return nil }
         switch peer.credentials {
-        case .curve(let key): return keys.authorized.name(of: .key(key.z85)) ?? plugins.name(of: key)
+        case .curve(let key):
+            return keys.authorized.name(of: .key(key.z85))
+                ?? plugins.name(of: key).map { Self.pluginPrefix + $0 }
         case .none(let user?):
             return keys.authorized.name(of: .uid(user.uid)) ?? keys.authorized.name(of: .gid(user.gid))
                 ?? (user.uid == geteuid() ? Self.ownUser : nil)
@@ -115,8 +119,11 @@ struct AccessControl: Sendable {
         // Whoever may read the host's memory and files may do all else, too.
         if userID == Self.ownUser { return .anybody }
         guard let userID else { return Caller(name: "", permissions: .none) }
-        let permissions = keys.authorized.permissions(of: userID) ?? plugins.permissions(of: userID) ?? .none
-        return Caller(name: userID, permissions: permissions)
+        guard userID.hasPrefix(Self.pluginPrefix) else {
+            return Caller(name: userID, permissions: keys.authorized.permissions(of: userID) ?? .none)
+        }
+        let name = String(userID.dropFirst(Self.pluginPrefix.count))
+        return Caller(name: name, permissions: plugins.permissions(of: name) ?? .none)
     }
 
     // MARK: Sockets
