@@ -16,7 +16,7 @@ enum KeysCommand {
             Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the state directory.
             The first key that is made makes the host's own, too; from its next start on the host then asks for keys wherever
             it is reached over TCP. Later changes are taken in by the running host at once, which is told over its control
-            endpoint, or by SIGHUP.
+            endpoint, or by SIGHUP. revoke ends with status 1 if a host runs that could not be told.
 
             Roles: observe, produce, collect, serve, hold, start, revoke, admin; docs/security.md says what each may do.
             observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
@@ -212,7 +212,7 @@ enum KeysCommand {
         let what =
             removed.count == 1
             ? "a key of \(removed[0].name) is revoked" : "\(removed.count) keys are revoked"
-        return try tell(invocation, what, [.init("revoked", .array(removed.map(row)))])
+        return try tell(invocation, what, mustBeHeard: true, [.init("revoked", .array(removed.map(row)))])
     }
 
     // MARK: Telling
@@ -240,33 +240,39 @@ enum KeysCommand {
     }
 
     /// The files are changed; tells the host, and says whether it has heard.
+    ///
+    /// - Parameter mustBeHeard: it is a failure that a running host goes on as before.
     private static func tell(
-        _ invocation: Invocation, _ what: String, _ facts: [JSONValue.Member]
+        _ invocation: Invocation, _ what: String, mustBeHeard: Bool = false, _ facts: [JSONValue.Member]
     ) throws -> Int32 {
-        let (isTaken, how) = try takeIn(invocation)
+        let (isTaken, isUntold, how) = try takeIn(invocation)
         if invocation.isJSON {
             let members = [.init("ok", .bool(true))] + facts + [JSONValue.Member("taken", .bool(isTaken))]
             Report.json(JSONValue.object(members).text, invocation.console)
         } else {
             invocation.console.out("\(what)\n\(how)\n")
         }
-        return 0
+        return isUntold && mustBeHeard ? 1 : 0
     }
 
-    private static func takeIn(_ invocation: Invocation) throws -> (isTaken: Bool, how: String) {
+    private static func takeIn(
+        _ invocation: Invocation
+    ) throws -> (isTaken: Bool, isUntold: Bool, how: String) {
         guard try StateDirectory.seemsInUse(configuration(invocation).stateDir) else {
-            return (false, "no host runs here: it holds from the next start")
+            return (false, false, "no host runs here: it holds from the next start")
         }
         let holdgate = try invocation.holdgate()
         do throws(HoldgateError) {
             let answer = try holdgate.performBlocking(.raw(ControlRequest(.reload)))
             guard answer.value["keys"]?.asUInt64 != nil else {
-                return (false, "the running host asks nobody for keys yet: it will from its next start")
+                return (
+                    false, false, "the running host asks nobody for keys yet: it will from its next start"
+                )
             }
-            return (true, "the running host has taken it in")
+            return (true, false, "the running host has taken it in")
         } catch {
             return (
-                false,
+                false, true,
                 "the running host was not told (\(error.message)): send it SIGHUP, or give an admin's key with --key"
             )
         }

@@ -182,6 +182,9 @@ def test_a_host_that_could_not_be_told_is_said_and_hears_sighup(house):
     house.new("shop", "produce")
     told = house.keys("new", "web", "--roles", "produce", "--uid", "1", "--timeout", "200ms")
     assert told.returncode == 0 and "was not told" in told.stdout and "SIGHUP" in told.stdout
+    # A key that a running host goes on to let in is not revoked yet.
+    untold = house.keys("revoke", "web", "--timeout", "200ms")
+    assert untold.returncode == 1 and "was not told" in untold.stdout
     # The key that is wanting is one that the host will know.
     assert house.run("state", "--timeout", "200ms", by="shop").returncode == 3
     host.signal(signal.SIGHUP)
