@@ -15,7 +15,7 @@ extension Configuration {
             "Flags (they beat the environment, which beats the file):",
         ]
         for known in Switch.allCases { lines.append(row(known.rawValue, known.help)) }
-        lines.append(row("--config FILE", "Read keys from this file: JSON with comments."))
+        lines.append(row("--config FILE", "Read settings from this file: JSON with comments."))
         for key in keys {
             guard let flag = key.flag else { continue }
             let value = key.kind == .addresses ? "ADDR" : "DIR"
@@ -24,7 +24,7 @@ extension Configuration {
         }
         lines += [
             "",
-            "Keys of the file. Each is also a variable, drainTimeoutMs for one is HOLDGATE_DRAIN_TIMEOUT_MS,",
+            "Settings of the file. Each is also a variable, drainTimeoutMs for one is HOLDGATE_DRAIN_TIMEOUT_MS,",
             "with commas between a list's elements. Names that end in Ms are milliseconds.",
         ]
         for key in keys {

@@ -10,7 +10,7 @@ import ZeroMQ
 /// `holdgate keys`: who may do what at a host. It works on the host's files, where they are, and tells a running host.
 enum KeysCommand {
     static let spec = CommandSpec(
-        name: "keys", arguments: "[new NAME | revoke NAME|KEY | host]", argumentCount: 0...2,
+        name: "keys", arguments: "[list | new NAME | revoke NAME|KEY | host]", argumentCount: 0...2,
         summary: "whose keys the host lets in, and what they may do; make, list and revoke them",
         detail: """
             Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the state directory.
@@ -23,7 +23,8 @@ enum KeysCommand {
 
             new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With --public-key,
             --uid or --gid nothing is written but the line that authorises; --uid and --gid are for ipc:// paths.
-            A key that begins with a hyphen is revoked by `keys revoke -- KEY`.
+            Where the host asks for keys, it is told of a change by an admin alone: --key FILE. A KEY is given in quotes, and
+            after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
             """,
         flags: [
             Flag("--roles", "ROLES", "what the name may do, parted by commas"),
