@@ -16,7 +16,7 @@ extension Configuration {
         addresses("control", \.control, "Where commands and queries are answered."),
         addresses("stream", \.stream, "Where state changes and live events are published."),
         addresses("ingest", \.ingest, "Where producers send events."),
-        addresses("plugin", \.plugin, "Where collectors attach."),
+        addresses("plugin", \.plugin, "Where collectors and providers attach."),
     ]
 
     private static let gateKeys = [
@@ -95,8 +95,8 @@ extension Configuration {
             set: { $0.stateDir = expect($1.asString) }),
         file(
             "authorizedKeys", \.authorizedKeys,
-            "Whose keys are let in; none: authorized_keys in the state directory, if it is there."),
-        file("hostKeyFile", \.hostKeyFile, "The host's own key; none: host.key in the state directory."),
+            "Whose keys are let in; none: keys/authorized_keys in the state directory, if it is there."),
+        file("hostKeyFile", \.hostKeyFile, "The host's own key; none: keys/host.key in the state directory."),
         Key(
             name: "plugins", kind: .optionalDirectory, flag: "--plugins",
             help:

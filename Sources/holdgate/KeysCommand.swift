@@ -118,7 +118,10 @@ enum KeysCommand {
     private static func host(_ invocation: Invocation) throws -> Int32 {
         let places = try places(invocation)
         return try filing(invocation) { () throws(KeyFileError) in
-            let key = try KeyFile.read(places.host).pair.publicKey.z85
+            guard let file = try KeyFile.readIfThere(places.host) else {
+                throw KeyFileError("there is no \(places.host) yet: the first `holdgate keys new` makes it")
+            }
+            let key = file.pair.publicKey.z85
             if invocation.isJSON {
                 Report.json(
                     JSONValue.object([.init("ok", .bool(true)), .init("hostKey", .string(key))]).text,
@@ -202,6 +205,10 @@ enum KeysCommand {
         let places = try places(invocation)
         var removed: [AuthorizedKeys.Entry] = []
         let status = try filing(invocation) { () throws(KeyFileError) in
+            guard try AuthorizedKeysFile.readIfThere(places.authorized) != nil else {
+                throw KeyFileError(
+                    "no keys are authorised at \(places.authorized): `holdgate keys new` makes the first")
+            }
             removed = try AuthorizedKeysFile.remove(from: places.authorized) {
                 $0.name == which || $0.identity.description == which
             }
@@ -248,7 +255,10 @@ enum KeysCommand {
     ) throws -> Int32 {
         let (isTaken, isUntold, how) = try takeIn(invocation)
         if invocation.isJSON {
-            let members = [.init("ok", .bool(true))] + facts + [JSONValue.Member("taken", .bool(isTaken))]
+            let members =
+                [.init("ok", .bool(!(isUntold && mustBeHeard)))] + facts + [
+                    JSONValue.Member("taken", .bool(isTaken))
+                ]
             Report.json(JSONValue.object(members).text, invocation.console)
         } else {
             invocation.console.out("\(what)\n\(how)\n")

@@ -185,10 +185,19 @@ def test_a_host_that_could_not_be_told_is_said_and_hears_sighup(house):
     # A key that a running host goes on to let in is not revoked yet.
     untold = house.keys("revoke", "web", "--timeout", "200ms")
     assert untold.returncode == 1 and "was not told" in untold.stdout
+    house.new("web", "produce")
+    untold = house.keys("revoke", "web", "--timeout", "200ms", "--json")
+    assert untold.returncode == 1 and json.loads(untold.stdout)["ok"] is False
     # The key that is wanting is one that the host will know.
     assert house.run("state", "--timeout", "200ms", by="shop").returncode == 3
     host.signal(signal.SIGHUP)
     wait_until(lambda: house.run("state", "--timeout", "1s", by="shop").returncode == 0, "the key to be known")
+
+
+def test_where_no_key_was_made_yet_that_is_said(house):
+    for words in (["revoke", "nobody"], ["host"]):
+        refused = house.keys(*words)
+        assert refused.returncode == 1 and "`holdgate keys new` makes" in refused.stderr
 
 
 def test_flags_go_before_the_environment(house):
