@@ -148,7 +148,9 @@ let package = Package(
         .testTarget(
             name: "ConnectionTests", dependencies: ["HoldgateHost", "Platform"], swiftSettings: strict),
         .testTarget(
-            name: "EmbeddingTests", dependencies: ["HoldgateHost", "HoldgateClient"], swiftSettings: strict),
+            name: "EmbeddingTests",
+            dependencies: ["Access", "HoldgateHost", "HoldgateClient", "KeyFiles", "ZeroMQ"],
+            swiftSettings: strict),
         .testTarget(
             name: "SupervisionTests",
             dependencies: ["HoldgateHost", "Access", "KeyFiles", "Wire", "Platform", "ZeroMQ"],

@@ -1,9 +1,12 @@
 import class Foundation.FileManager
 import func Foundation.NSTemporaryDirectory
 import struct Foundation.UUID
+import Access
 import HoldgateClient
 import HoldgateHost
+import KeyFiles
 import Testing
+import ZeroMQ
 
 /// A state directory of its own, and a host on free ports.
 private final class Place {
@@ -40,6 +43,37 @@ private func stop(_ host: Host) {
         #expect(try await client(of: holding).state().status.state == .onHold)
         stop(operating)
         stop(holding)
+    }
+
+    /// As the executable does.
+    @Test func oneWithKeysAsksForThem() async throws {
+        let place = Place()
+        let keys = StateKeys(stateDir: place.path)
+        try keys.make()
+        let (own, admin) = (CurveKeyPair.random(), CurveKeyPair.random())
+        try KeyFile(name: "host", pair: own).write(keys.host)
+        try AuthorizedKeysFile.add(
+            [.init(name: "admin", permissions: Permissions(.admin), identity: .key(admin.publicKey.z85))],
+            to: keys.authorized)
+        let file = keys.directory + "/admin.key"
+        try KeyFile(name: "admin", pair: admin, hostKey: own.publicKey).write(file)
+        let host = try Host.initialize(place.configuration)
+        let known = Holdgate(
+            endpoint: host.endpoints.control[0], timeout: .seconds(30),
+            credentials: try Credentials(keyFile: file))
+        #expect(try await known.state().status.state == .operating)
+        let refused = await #expect(throws: HoldgateError.self) { try await known.perform(.holdOperation()) }
+        #expect(refused?.code == .forbidden)
+        stop(host)
+    }
+
+    @Test func anOpenAddressNeedsKeysOrTheWordThatItDoesNot() throws {
+        let place = Place()
+        var configuration = place.configuration
+        configuration.ingest = ["tcp://0.0.0.0:0"]
+        #expect(throws: StartError.self) { try Host.initialize(configuration) }
+        configuration.isInsecure = true
+        stop(try Host.initialize(configuration))
     }
 
     @Test func oneThatWasHeldComesBackHeld() async throws {

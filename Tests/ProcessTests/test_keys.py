@@ -143,6 +143,28 @@ def test_nobody_is_let_in_without_an_authorised_key_and_the_hosts(keyed, endpoin
     assert host.asked("admin", "state")["access"] == "keys"
 
 
+def hangs_up(host, endpoint, mechanism):
+    """Greets as a peer of that mechanism does, and waits for the end."""
+    with tcp.create_connection(("127.0.0.1", host.port(endpoint)), timeout=PATIENCE) as connection:
+        connection.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + mechanism.ljust(20, b"\0") + bytes(32))
+        try:
+            while connection.recv(1 << 16):
+                pass
+        except ConnectionError:
+            pass
+        return True
+
+
+@pytest.mark.parametrize("endpoint", holdgate.ENDPOINTS)
+def test_no_other_mechanism_is_spoken(keyed, hosts, endpoint):
+    host = keyed(admin="admin")
+    assert all(hangs_up(host, endpoint, mechanism) for mechanism in (b"NULL", b"PLAIN", b"GSSAPI", b"NONE"))
+    assert host.asked("admin", "ping")["ok"]
+    open_host = hosts()
+    assert all(hangs_up(open_host, endpoint, mechanism) for mechanism in (b"CURVE", b"PLAIN", b"GSSAPI", b"NONE"))
+    assert open_host.ok("ping")
+
+
 class Recorder:
     """Passes a connection on to the host, and keeps what the client sent."""
 
