@@ -24,6 +24,7 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ"),
         .systemLibrary(name: "CSodium"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CMicroHTTPD"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
             linkerSettings: [.linkedLibrary("simdjson")]),
@@ -41,6 +42,7 @@ let package = Package(
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "Platform"], swiftSettings: strict),
         .target(
             name: "Journal",
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
