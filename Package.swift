@@ -16,6 +16,7 @@ let package = Package(
         .executable(name: "session", targets: ["session"]),
         .executable(name: "engagement", targets: ["engagement"]),
         .executable(name: "consent-manager", targets: ["consent-manager"]),
+        .executable(name: "http-gateway", targets: ["http-gateway"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -88,6 +89,11 @@ let package = Package(
             name: "consent-manager",
             dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "SQLite", "CSodium"],
             path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "http-gateway",
+            dependencies: ["Access", "CSodium", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
+            path: "plugins/http-gateway", exclude: ["README.md", "plugin.json"],
+            resources: [.embedInCode("openapi.json")], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
