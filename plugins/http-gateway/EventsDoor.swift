@@ -64,13 +64,7 @@ struct EventsDoor: Sendable {
     private func batch(
         _ request: HTTPRequest, _ frame: [UInt8], _ asker: Asker
     ) throws(Problem) -> IngestChannel.Batch? {
-        let keys = request.head.all("idempotency-key")
-        guard let key = keys.first else { return nil }
-        guard keys.count == 1, (1...Self.keyBytes).contains(key.utf8.count) else {
-            throw Problem(
-                400, ErrorCode.invalidArgument.raw,
-                "an Idempotency-Key is given once, and has 1 to \(Self.keyBytes) bytes")
-        }
+        guard let key = try IdempotencyKey.read(request.head, bytes: Self.keyBytes) else { return nil }
         // The events are part of it: another request under the same key is another request, and none of it is lost.
         let parts = [asker.name ?? "", key, SHA256.hex(frame)].joined(separator: "\n")
         let name = "\(producer)/\(SHA256.hex(Array(parts.utf8)).prefix(32))"

@@ -69,12 +69,7 @@ struct LifecycleDoor: Sendable {
     static func order(_ action: LifecycleAction, _ request: HTTPRequest) throws(Problem) -> Order {
         var order = Order(action: action)
         order.expect = try expectation(request.head)
-        if let key = request.head.header("idempotency-key") {
-            guard (1...WireBounds.nameBytes).contains(key.utf8.count) else {
-                throw argument("an Idempotency-Key has 1 to \(WireBounds.nameBytes) bytes")
-            }
-            order.key = key
-        }
+        order.key = try IdempotencyKey.read(request.head, bytes: WireBounds.nameBytes)
         guard !request.body.isEmpty else { return order }
         try checkType(request.head)
         let body: JSONValue
@@ -114,7 +109,9 @@ struct LifecycleDoor: Sendable {
     }
 
     private static func duration(_ member: JSONValue.Member) throws(Problem) -> Int64 {
-        guard let ms = member.value.asInt64, (1...WireBounds.durationMs).contains(ms) else {
+        // To JSON Schema, and so to the document, 5.0 is a whole number.
+        let whole = member.value.asInt64 ?? member.value.asDouble.flatMap { Int64(exactly: $0) }
+        guard let ms = whole, (1...WireBounds.durationMs).contains(ms) else {
             throw argument("\(member.name) is no whole number of milliseconds above 0")
         }
         return ms
@@ -122,8 +119,10 @@ struct LifecycleDoor: Sendable {
 
     /// `If-Match`, with what `GET /v1/state` said as `ETag`.
     static func expectation(_ head: HTTPHead) throws(Problem) -> Expectation? {
-        let given = head.all("if-match").joined(separator: ",")
-        guard !given.isEmpty, given != "*" else { return nil }
+        let all = head.all("if-match")
+        // An empty one is a condition that went missing: to do without it might open a gate.
+        guard !all.isEmpty, all != ["*"] else { return nil }
+        let given = all.joined(separator: ",")
         guard let expectation = StateDoor.expectation(tag: given) else {
             var problem = argument("If-Match is not the ETag that /v1/state gave, \"LAUNCH-SEQ\"")
             problem.status = 412
