@@ -79,7 +79,8 @@ private func connected(
         core(context).connections.opened(entry)
     } else if let known = own.pointee {
         own.pointee = nil
-        core(context).connections.closed(Unmanaged<ConnectionGuard.Entry>.fromOpaque(known).takeRetainedValue())
+        core(context).connections.closed(
+            Unmanaged<ConnectionGuard.Entry>.fromOpaque(known).takeRetainedValue())
     }
 }
 

@@ -72,7 +72,9 @@ public final class HTTPServer: Sendable {
     }
 
     /// Whether only this machine can reach what `host`, a name or an address, stands for.
-    public static func isLoopback(_ host: String) throws(HTTPServerError) -> Bool { try Listener.isLoopback(host) }
+    public static func isLoopback(_ host: String) throws(HTTPServerError) -> Bool {
+        try Listener.isLoopback(host)
+    }
 
     /// How many connections are open.
     public var connectionCount: Int { core.connections.count }

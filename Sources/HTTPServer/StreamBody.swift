@@ -30,7 +30,8 @@ final class StreamBody: Sendable {
         let body = StreamBody(stream, core, connection)
         let isTaken = core.add(body)
         let raw = MHD_create_response_from_callback(
-            UInt64(bitPattern: -1), blockBytes, readStream, Unmanaged.passRetained(body).toOpaque(), freeStream)
+            UInt64(bitPattern: -1), blockBytes, readStream, Unmanaged.passRetained(body).toOpaque(),
+            freeStream)
         guard let raw else {
             Unmanaged.passUnretained(body).release()
             core.remove(body)

@@ -178,7 +178,8 @@ struct IngestLine: ~Copyable {
     private var noHost: HoldgateError {
         let hint = Credentials.hint(options.endpoint, options.credentials)
         return HoldgateError(
-            .noAnswer, "no host answered at \(options.endpoint) within \(timeoutMs) ms\(hint)", retryable: true)
+            .noAnswer, "no host answered at \(options.endpoint) within \(timeoutMs) ms\(hint)",
+            retryable: true)
     }
 
     mutating func end(_ error: HoldgateError) {

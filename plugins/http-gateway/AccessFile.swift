@@ -59,7 +59,9 @@ struct AccessFile: Hashable, Sendable {
     private mutating func add(_ kind: String, _ fields: [String]) throws(AccessError) {
         switch kind {
         case "token":
-            guard fields.count >= 3 else { throw AccessError("a token's line is: token NAME ROLES sha256:HEX") }
+            guard fields.count >= 3 else {
+                throw AccessError("a token's line is: token NAME ROLES sha256:HEX")
+            }
             let digest = try Self.digest(fields[2])
             let name = try AuthorizedKeys.name(fields[0])
             guard !tokens.contains(where: { $0.digest == digest }) else {
@@ -98,7 +100,8 @@ struct AccessFile: Hashable, Sendable {
         }
         let role = action.role
         guard webhooks[index].permissions.has(role) else {
-            throw AccessError("\(action.rawValue) needs the role \(role.rawValue), which \(fields[0]) has not")
+            throw AccessError(
+                "\(action.rawValue) needs the role \(role.rawValue), which \(fields[0]) has not")
         }
         webhooks[index].rules.append(Rule(pointer: pointer, value: fields[2], action: action))
     }
@@ -111,7 +114,8 @@ struct AccessFile: Hashable, Sendable {
         for role in Role.allCases where permissions.has(role) {
             guard roles.contains(role) else {
                 let all = roles.map(\.rawValue).joined(separator: ", ")
-                throw AccessError("the role \(role.rawValue) opens nothing over HTTP; those that do are \(all)")
+                throw AccessError(
+                    "the role \(role.rawValue) opens nothing over HTTP; those that do are \(all)")
             }
         }
         if permissions.has(.observe), permissions.roles[.observe] != .all {

@@ -14,7 +14,8 @@ struct Asker: Hashable, Sendable {
         guard !permissions.has(role) else { return nil }
         guard let name else {
             return Problem(
-                401, "unauthorized", "this needs a token with the role \(role.rawValue): Authorization: Bearer …",
+                401, "unauthorized",
+                "this needs a token with the role \(role.rawValue): Authorization: Bearer …",
                 headers: [HTTPHead.Field("WWW-Authenticate", "Bearer realm=\"holdgate\"")])
         }
         return Problem(
@@ -40,7 +41,9 @@ struct Authorization: Sendable {
         let digest = SHA256.digest(Array(parts[1].utf8))
         var found: AccessFile.Token?
         // All are looked at: how long it takes says nothing of the tokens.
-        for token in access.tokens where sodium_memcmp(token.digest, digest, digest.count) == 0 { found = token }
+        for token in access.tokens where sodium_memcmp(token.digest, digest, digest.count) == 0 {
+            found = token
+        }
         guard let found else { throw Self.invalid("the token is not known") }
         return Asker(name: found.name, permissions: found.permissions)
     }
@@ -48,7 +51,9 @@ struct Authorization: Sendable {
     private static func invalid(_ what: String) -> Problem {
         Problem(
             401, "unauthorized", what,
-            headers: [HTTPHead.Field("WWW-Authenticate", "Bearer realm=\"holdgate\", error=\"invalid_token\"")])
+            headers: [
+                HTTPHead.Field("WWW-Authenticate", "Bearer realm=\"holdgate\", error=\"invalid_token\"")
+            ])
     }
 }
 

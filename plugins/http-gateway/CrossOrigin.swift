@@ -14,7 +14,8 @@ struct CrossOrigin: Hashable, Sendable {
     func refuses(_ head: HTTPHead) -> Problem? {
         if let hosts, let given = head.header("host"), !hosts.contains(Self.name(ofHost: given)) {
             return Problem(
-                421, "misdirected", "this gateway is not asked under the name \(given); --host-name allows one")
+                421, "misdirected",
+                "this gateway is not asked under the name \(given); --host-name allows one")
         }
         guard let origin = head.header("origin"), !allows(origin) else { return nil }
         return Problem(403, "forbidden", "pages of \(origin) may not ask here; --origin allows them")

@@ -80,7 +80,8 @@ final class EventStream: HTTPStream {
                 return beat()
             }
             write(records, through: through)
-        case .beyond: state.withLock { $0.place = nil }
+        case .beyond:
+            state.withLock { $0.place = nil }
             fill()
         case .older: readPage(after: place ?? 0)
         case .unknown: beat()

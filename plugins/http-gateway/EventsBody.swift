@@ -11,7 +11,8 @@ enum EventsBody {
         let head = request.head
         if let encoding = head.header("content-encoding"), encoding.lowercased() != "identity" {
             throw Problem(
-                415, "unsupportedMediaType", "the content encoding \(encoding) is not read here; send it plain",
+                415, "unsupportedMediaType",
+                "the content encoding \(encoding) is not read here; send it plain",
                 headers: [HTTPHead.Field("Accept-Encoding", "identity")])
         }
         let type = try mediaType(head)

@@ -27,9 +27,10 @@ struct EventsDoor: Sendable {
         guard !frame.isEmpty || !request.body.isEmpty else {
             throw EventsBody.bad("the request has no events", index: nil)
         }
+        let batch = try batch(request, frame, asker)
         guard !frame.isEmpty else { return reply.send(Self.nothing) }
         try check(frame, asker)
-        channel.send([frame], as: try batch(request, frame, asker)) { result in
+        channel.send([frame], as: batch) { result in
             switch result {
             case .success(let answer): reply.send(Self.response(answer))
             case .failure(let error): reply.send(Problem(error).response)

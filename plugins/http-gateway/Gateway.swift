@@ -56,14 +56,16 @@ final class Gateway: HTTPHandler {
         do throws(Problem) {
             if let refusal = configuration.crossOrigin.refuses(head) { throw refusal }
             guard let route = Route(path: head.path) else {
-                throw Problem(404, "notFound", "nothing is served at \(head.path); /openapi.json says what is")
+                throw Problem(
+                    404, "notFound", "nothing is served at \(head.path); /openapi.json says what is")
             }
             if head.method == "OPTIONS" {
                 return .answer(finished(configuration.crossOrigin.preflight(head, route), head))
             }
             guard route.methods.contains(head.method) else {
                 throw Problem(
-                    405, "methodNotAllowed", "\(route.pattern) takes \(route.methods.joined(separator: " and "))",
+                    405, "methodNotAllowed",
+                    "\(route.pattern) takes \(route.methods.joined(separator: " and "))",
                     headers: [HTTPHead.Field("Allow", (route.methods + ["OPTIONS"]).joined(separator: ", "))])
             }
             return .read(limit: try intake(route, head))
@@ -135,7 +137,8 @@ final class Gateway: HTTPHandler {
         if let given = head.header("last-event-id"), !given.isEmpty {
             guard let number = UInt64(given) else {
                 throw Problem(
-                    400, ErrorCode.invalidArgument.raw, "Last-Event-ID is no number of a record of the history")
+                    400, ErrorCode.invalidArgument.raw,
+                    "Last-Event-ID is no number of a record of the history")
             }
             place = number
         }
@@ -206,7 +209,8 @@ final class Gateway: HTTPHandler {
 
     func tooLarge(_ head: HTTPHead, limit: Int) -> HTTPResponse {
         let problem = Problem(
-            413, ErrorCode.tooLarge.raw, "a body here has at most \(limit) bytes: send fewer events at a time")
+            413, ErrorCode.tooLarge.raw, "a body here has at most \(limit) bytes: send fewer events at a time"
+        )
         return finished(problem.response, head)
     }
 

@@ -81,7 +81,9 @@ enum HTTPGateway {
     }
 
     private static func read(_ path: String) throws -> AccessFile {
-        guard let text = try PrivateFile.read(path, .others) else { throw KeyFileError("there is no file \(path)") }
+        guard let text = try PrivateFile.read(path, .others) else {
+            throw KeyFileError("there is no file \(path)")
+        }
         do throws(AccessError) {
             return try AccessFile(text: text)
         } catch {
@@ -103,7 +105,8 @@ enum HTTPGateway {
         configuration.anonymous = options.anonymous ?? (isLoopback ? Permissions(.observe, .produce) : .none)
         configuration.crossOrigin.origins = options.origins
         configuration.crossOrigin.hosts =
-            isLoopback ? CrossOrigin.loopbackHosts.union(options.hosts) : (options.hosts.isEmpty ? nil : options.hosts)
+            isLoopback
+            ? CrossOrigin.loopbackHosts.union(options.hosts) : (options.hosts.isEmpty ? nil : options.hosts)
         return configuration
     }
 

@@ -88,7 +88,8 @@ struct HostMetrics: Sendable {
         for (name, member, help) in counters {
             metrics.add("holdgate_events_\(name)", .counter, help, value(member))
         }
-        let reasons = stats.asMembers?.filter { $0.name.hasPrefix("eventsDiscarded") && $0.name.count > 15 } ?? []
+        let reasons =
+            stats.asMembers?.filter { $0.name.hasPrefix("eventsDiscarded") && $0.name.count > 15 } ?? []
         metrics.add(
             "holdgate_events_discarded", .counter, "Events dropped, by why",
             reasons.compactMap { member in
@@ -105,7 +106,8 @@ struct HostMetrics: Sendable {
 
     private func addQueue(to metrics: inout Metrics) {
         metrics.add(
-            "holdgate_queue_events", .gauge, "Events that somebody still has to take, or that wait for a start",
+            "holdgate_queue_events", .gauge,
+            "Events that somebody still has to take, or that wait for a start",
             value("queuedEvents"))
         metrics.add("holdgate_queue_bytes", .gauge, "Their bytes", value("queuedBytes"))
         metrics.add(
@@ -117,11 +119,13 @@ struct HostMetrics: Sendable {
 
     private func addJournal(to metrics: inout Metrics) {
         add(
-            "commitUs", "holdgate_commit_duration_seconds", "Writing and syncing one commit", 1e-6, to: &metrics)
+            "commitUs", "holdgate_commit_duration_seconds", "Writing and syncing one commit", 1e-6,
+            to: &metrics)
         add("commitBytes", "holdgate_commit_size_bytes", "Bytes of a commit", 1, to: &metrics)
         add("commitEvents", "holdgate_commit_events", "Events of a commit", 1, to: &metrics)
         metrics.add(
-            "holdgate_sync_failures", .counter, "Syncs that failed: each ends the host", value("syncFailures"))
+            "holdgate_sync_failures", .counter, "Syncs that failed: each ends the host", value("syncFailures")
+        )
         metrics.add(
             "holdgate_storage_full", .counter, "Writes that found the disk full", value("storageFull"))
     }
@@ -133,7 +137,8 @@ struct HostMetrics: Sendable {
             let counts = histogram["counts"]?.asArray, let sum = histogram["sum"]?.asUInt64
         else { return }
         metrics.addHistogram(
-            name, help, bounds: bounds.compactMap(\.asUInt64), counts: counts.compactMap(\.asUInt64), sum: sum,
+            name, help, bounds: bounds.compactMap(\.asUInt64), counts: counts.compactMap(\.asUInt64),
+            sum: sum,
             scale: scale)
     }
 
@@ -176,9 +181,11 @@ struct HostMetrics: Sendable {
             "holdgate_callback_requests_in_flight", .gauge, "Callback requests that a provider has",
             value("requestsInFlight"))
         metrics.add(
-            "holdgate_forbidden", .counter, "Messages that their senders have no role for", value("forbidden"))
+            "holdgate_forbidden", .counter, "Messages that their senders have no role for", value("forbidden")
+        )
         metrics.add(
-            "holdgate_invalid_messages", .counter, "Messages that could not be read", value("invalidMessages"))
+            "holdgate_invalid_messages", .counter, "Messages that could not be read", value("invalidMessages")
+        )
         metrics.add(
             "holdgate_connections_cut", .counter, "Connections that passed a bound", value("connectionsCut"))
     }

@@ -79,7 +79,9 @@ struct Metrics: Hashable, Sendable {
             for sample in family.samples {
                 text += sampleName + sample.suffix
                 if !sample.labels.isEmpty {
-                    let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value, quotes: true))\"" }
+                    let labels = sample.labels.map {
+                        "\($0.name)=\"\(Self.escaped($0.value, quotes: true))\""
+                    }
                     text += "{\(labels.joined(separator: ","))}"
                 }
                 text += " \(Self.number(sample.value))\n"

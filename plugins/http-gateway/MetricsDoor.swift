@@ -6,7 +6,9 @@ struct MetricsDoor: Sendable {
     private let host: Coalescer<HostMetrics>
 
     init(_ holdgate: Holdgate) throws(HoldgateError) {
-        host = try Coalescer(name: "http-metrics") { () throws(HoldgateError) in try HostMetrics.read(holdgate) }
+        host = try Coalescer(name: "http-metrics") { () throws(HoldgateError) in
+            try HostMetrics.read(holdgate)
+        }
     }
 
     /// - Parameter own: adds what the gateway counts.

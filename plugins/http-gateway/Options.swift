@@ -110,7 +110,8 @@ struct Options: Hashable, Sendable {
 
     private static let repeated: Set = ["--listen", "--origin", "--host-name"]
     private static let flags: Set = [
-        "--listen", "--access", "--anonymous", "--origin", "--host-name", "--tls-cert", "--tls-key", "--max-body",
+        "--listen", "--access", "--anonymous", "--origin", "--host-name", "--tls-cert", "--tls-key",
+        "--max-body",
         "--timeout", "--name", "--control", "--stream", "--ingest", "--plugin", "--key", "--host-key",
     ]
 
@@ -188,7 +189,8 @@ struct Options: Hashable, Sendable {
     private static func places(_ texts: [String]) throws(OptionsError) -> [Listen] {
         var places: [Listen] = []
         for text in texts {
-            guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
+            else {
                 throw OptionsError("\(text) is no HOST:PORT")
             }
             var host = String(text[..<colon])

@@ -47,7 +47,8 @@ struct Problem: Error, Sendable {
     }
 
     static let titles: [Int: String] = [
-        400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+        400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+        405: "Method Not Allowed",
         409: "Conflict", 412: "Precondition Failed", 413: "Content Too Large", 415: "Unsupported Media Type",
         421: "Misdirected Request", 422: "Unprocessable Content", 429: "Too Many Requests",
         500: "Internal Server Error", 503: "Service Unavailable",
@@ -72,7 +73,8 @@ extension Problem {
         case .tooLarge: 413
         case .overloaded: 429
         // No host, one that stops, a full disk, or a failure: the same again may go well.
-        case .noAnswer, .shuttingDown, .storageFull, .internalError, .timeout, .unavailable, .closed, .cancelled,
+        case .noAnswer, .shuttingDown, .storageFull, .internalError, .timeout, .unavailable, .closed,
+            .cancelled,
             .serviceUnavailable, .unknownService:
             503
         default: retryable ? 503 : 500

@@ -24,9 +24,13 @@ enum Route: Hashable, Sendable {
         case "/v1/stream": self = .stream
         case "/v1/events": self = .events
         default:
-            if let action = Self.rest(of: path, after: "/v1/lifecycle/").flatMap(LifecycleAction.init(rawValue:)) {
+            if let action = Self.rest(of: path, after: "/v1/lifecycle/").flatMap(
+                LifecycleAction.init(rawValue:))
+            {
                 self = .lifecycle(action)
-            } else if let name = Self.rest(of: path, after: "/v1/webhooks/"), !name.isEmpty, !name.contains("/") {
+            } else if let name = Self.rest(of: path, after: "/v1/webhooks/"), !name.isEmpty,
+                !name.contains("/")
+            {
                 self = .webhook(name)
             } else {
                 return nil

@@ -48,7 +48,9 @@ struct StateDoor: Sendable {
     static func expectation(tag: String) -> Expectation? {
         guard tag.count > 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
         let parts = tag.dropFirst().dropLast().split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, LaunchID(String(parts[0])) != nil, let seq = UInt64(parts[1]) else { return nil }
+        guard parts.count == 2, LaunchID(String(parts[0])) != nil, let seq = UInt64(parts[1]) else {
+            return nil
+        }
         return Expectation(launch: String(parts[0]), seq: seq)
     }
 }

@@ -53,7 +53,9 @@ final class Webhooks: Sendable {
             let code = SHA256.authentication(of: message, key: webhook.secret)
             return signatures.contains { $0.count == code.count && sodium_memcmp($0, code, code.count) == 0 }
         }
-        guard let webhook else { throw Self.refused("the signature is of none of the secrets that are known here") }
+        guard let webhook else {
+            throw Self.refused("the signature is of none of the secrets that are known here")
+        }
         let now = nowMs / 1000
         guard abs(now - timestamp) <= Self.toleranceSeconds else {
             throw Self.refused(
@@ -61,7 +63,8 @@ final class Webhooks: Sendable {
             )
         }
         guard timestamp >= startSeconds else {
-            throw Self.refused("the signature is older than this gateway's process: sign the next attempt anew")
+            throw Self.refused(
+                "the signature is older than this gateway's process: sign the next attempt anew")
         }
         try remember(Seen(name: webhook.name, id: id, timestamp: timestamp), now: now)
         return Verified(webhook: webhook, id: id, timestamp: timestamp)
