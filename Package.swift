@@ -151,6 +151,12 @@ let package = Package(
             name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient", "SQLite"],
             swiftSettings: strict),
         .testTarget(
+            name: "HTTPGatewayTests",
+            dependencies: ["http-gateway", "Access", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPServerTests", dependencies: ["HTTPServer", "Platform"], swiftSettings: strict),
+        .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),
         .testTarget(

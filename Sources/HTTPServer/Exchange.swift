@@ -38,6 +38,7 @@ final class Exchange: @unchecked Sendable {
         self.core = core
         self.connection = connection
         self.entry = entry
+        core.began()
     }
 
     // MARK: The daemon's thread
@@ -142,6 +143,7 @@ final class Exchange: @unchecked Sendable {
         reserved = 0
         core.connections.isPeersTurn(entry)
         core.handler.finished(head, status: status, microseconds: (Clock.monotonicNs() - startNs) / 1000)
+        core.ended()
     }
 
     // MARK: Any thread

@@ -15,6 +15,8 @@ extension HTTPServer {
         public var idleSeconds = 30
         /// A request's head and body must be there within so long of its beginning, and its answer must have been taken.
         public var requestSeconds = 60
+        /// Milliseconds that requests have for their answers when the server stops.
+        public var stopMs = 2000
         /// Threads that read and write.
         public var threads = 2
 

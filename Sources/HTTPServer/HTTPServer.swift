@@ -26,8 +26,8 @@ public final class HTTPServer: Sendable {
         listening places: [(host: String, port: UInt16)], tls: TLS? = nil, limits: Limits = Limits(),
         handler: any HTTPHandler, log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(HTTPServerError) {
-        core = ServerCore(handler: handler, limits: limits, log: log)
         do {
+            core = try ServerCore(handler: handler, limits: limits, log: log)
             sweepEnd = try EventFD()
         } catch {
             throw HTTPServerError("\(error)")
@@ -79,17 +79,27 @@ public final class HTTPServer: Sendable {
     /// How many connections are open.
     public var connectionCount: Int { core.connections.count }
 
-    /// Takes no more connections, answers requests that wait with the handler's `stopping`, ends streams, and returns
-    /// once all threads are gone. May be called again.
+    /// Takes no more connections, ends streams, lets requests that wait have their answers for `stopMs`, answers what is left
+    /// with the handler's `stopping`, and returns once all threads are gone. May be called again.
     public func stop() {
         let stopped = daemons.withLock { daemons in
             defer { daemons = [] }
             return daemons
         }
         sweepEnd.signal()
+        for daemon in stopped {
+            let listener = MHD_quiesce_daemon(OpaquePointer(bitPattern: daemon))
+            if listener >= 0 { close(listener) }
+        }
         core.stop()
+        if !stopped.isEmpty { core.waitUntilIdle(timeoutMs: core.limits.stopMs) }
+        core.answerAll()
+        if !stopped.isEmpty { core.waitUntilIdle(timeoutMs: Self.lastMs) }
         for daemon in stopped { MHD_stop_daemon(OpaquePointer(bitPattern: daemon)) }
     }
+
+    /// For peers to take their last answers.
+    private static let lastMs = 1000
 
     deinit { stop() }
 }
@@ -101,16 +111,22 @@ final class ServerCore: Sendable {
     let log: @Sendable (String) -> Void
     let connections: ConnectionGuard
     private let state = Locked(State())
+    private let idle: EventFD
 
     private struct State {
         var isStopping = false
+        /// Requests that are not over.
+        var open = 0
         var bodyBytes = 0
         /// Requests whose answers are awaited.
         var waiting: [ObjectIdentifier: Exchange] = [:]
         var streams: [ObjectIdentifier: StreamBody] = [:]
     }
 
-    init(handler: any HTTPHandler, limits: HTTPServer.Limits, log: @escaping @Sendable (String) -> Void) {
+    init(
+        handler: any HTTPHandler, limits: HTTPServer.Limits, log: @escaping @Sendable (String) -> Void
+    ) throws(PlatformError) {
+        idle = try EventFD()
         self.handler = handler
         self.limits = limits
         self.log = log
@@ -118,6 +134,22 @@ final class ServerCore: Sendable {
     }
 
     var isStopping: Bool { state.withLock { $0.isStopping } }
+
+    func began() { state.withLock { $0.open += 1 } }
+
+    func ended() {
+        let isIdle = state.withLock { state in
+            state.open -= 1
+            return state.open == 0 && state.isStopping
+        }
+        if isIdle { idle.signal() }
+    }
+
+    /// Once it stops: until every request is over.
+    func waitUntilIdle(timeoutMs: Int) {
+        guard state.withLock({ $0.open > 0 }) else { return }
+        _ = idle.wait(timeoutMs: timeoutMs)
+    }
 
     /// Makes room for bytes of a body; false where all bodies have too many.
     func reserve(_ bytes: Int) -> Bool {
@@ -157,13 +189,18 @@ final class ServerCore: Sendable {
         _ = removed
     }
 
-    /// Whoever waits is woken with an answer: libmicrohttpd can't stop while a connection is suspended.
+    /// From now on requests are answered with `stopping`, and streams end.
     func stop() {
-        let (waiting, streams) = state.withLock { state in
+        let streams = state.withLock { state in
             state.isStopping = true
-            return (Array(state.waiting.values), Array(state.streams.values))
+            return Array(state.streams.values)
         }
-        for exchange in waiting { exchange.answer(handler.stopping(exchange.head)) }
         for stream in streams { stream.finish() }
+    }
+
+    /// Whoever waits is woken with an answer: libmicrohttpd can't stop while a connection is suspended.
+    func answerAll() {
+        let waiting = state.withLock { Array($0.waiting.values) }
+        for exchange in waiting { exchange.answer(handler.stopping(exchange.head)) }
     }
 }

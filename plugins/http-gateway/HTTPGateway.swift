@@ -62,11 +62,12 @@ enum HTTPGateway {
         let scheme = tls == nil ? "http" : "https"
         log("listening at \(server.addresses.map { "\(scheme)://\($0)" }.joined(separator: " "))")
         while Signals.wait() == SIGHUP { reload(options, gateway) }
+        // Requests that wait are answered by what is behind them, which goes last.
+        server.stop()
         feed.stop()
         doors.state.stop()
         doors.metrics.stop()
         channel.stop()
-        server.stop()
     }
 
     private static func reload(_ options: Options, _ gateway: Gateway) {
