@@ -1,6 +1,7 @@
 import CSodium
 import Ledger
 import Lifecycle
+import Platform
 
 /// The events that collectors rejected, and their way back into the queue.
 ///
@@ -31,7 +32,8 @@ public final class DeadLetters: @unchecked Sendable {
     private var byteCount: UInt64 = 0
     private var lineCount = 0
     private var run = ""
-    private var places: DeadLetterPlaces
+    private var places: DeadLetterPlaces { didSet { held.withLock { $0 = places.rows.count } } }
+    private let held = Locked(0)
     /// The highest batch that was taken or settled.
     private var lastBatch: UInt64 = 0
     private var intent: (seqs: [JournalSeq], batch: UInt64)?
@@ -74,8 +76,8 @@ public final class DeadLetters: @unchecked Sendable {
         return LaunchID(high: words[0], low: words[1]).raw
     }
 
-    /// How many letters there are.
-    public var count: Int { places.rows.count }
+    /// How many letters there are; any thread may ask.
+    public var count: Int { held.withLock { $0 } }
 
     // MARK: Letters
 

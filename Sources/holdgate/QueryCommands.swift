@@ -3,7 +3,7 @@ import HoldgateClient
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
     static let all = [
-        PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping,
+        PluginsCommand.spec, forget, configuration, configure, StatsCommand.spec, deadLetters, requeue, ping,
     ]
 
     static let forget = CommandSpec(
@@ -60,17 +60,6 @@ enum QueryCommands {
         if !invocation.printed(answer) {
             invocation.console.out((answer.value["configuration"] ?? .object([])).text + "\n")
         }
-        return 0
-    }
-
-    static let stats = CommandSpec(
-        name: "stats", summary: "the host's counters", flags: [.control],
-        examples: ["holdgate stats", "holdgate stats --json"]
-    ) { invocation in
-        let answer = try invocation.ask(.stats)
-        if invocation.printed(answer) { return 0 }
-        let members = answer.value["stats"]?.asMembers ?? answer.value.asMembers ?? []
-        invocation.console.out(Table.pairs(members.map { ($0.name, $0.value.asString ?? $0.value.text) }))
         return 0
     }
 
