@@ -3,7 +3,8 @@ import HoldgateClient
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
     static let all = [
-        PluginsCommand.spec, forget, configuration, configure, StatsCommand.spec, deadLetters, requeue, ping,
+        PluginsCommand.spec, forget, configuration, configure, StatsCommand.spec, TopCommand.spec,
+        deadLetters, requeue, ping,
     ]
 
     static let forget = CommandSpec(
