@@ -35,6 +35,7 @@ public struct Boot {
     public init(
         storage: any Storage, journal: Log.Configuration, engine configuration: EngineConfiguration,
         options: LaunchOptions, now: Now, historyRotateBytes: UInt64 = 64 << 20,
+        maxDeadLetters: Int = DeadLetters.limit,
         random: @escaping () -> UInt64
     ) throws(StartError) {
         var recovered = RecoveredHistory()
@@ -47,7 +48,8 @@ public struct Boot {
             if !options.restored { try history.verify(journalHead: log.ledger.head) }
             internalConfiguration = InternalConfiguration(storage: storage)
             if recovered.mustPurge { try Self.purge(log, internalConfiguration, storage) }
-            deadLetters = try DeadLetters.open(storage: storage, producers: log.ledger.producers)
+            deadLetters = try DeadLetters.open(
+                storage: storage, producers: log.ledger.producers, limit: maxDeadLetters)
             loaded = try internalConfiguration.load() ?? .object([])
         } catch {
             throw StartError(Self.explain(error))

@@ -69,7 +69,7 @@ public final class Host: Sendable {
         options.restored = configuration.restored
         let boot = try Boot(
             storage: storage, journal: journal, engine: configuration.engine, options: options, now: Self.now,
-            random: Boot.systemRandom)
+            maxDeadLetters: configuration.maxDeadLetters, random: Boot.systemRandom)
         let inbox = try Inbox<Note>()
         let worker = JournalWorker(log: boot.log, history: boot.history, clockNs: { Clock.monotonicNs() })
         let client = try JournalClient(
