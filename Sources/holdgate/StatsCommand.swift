@@ -5,8 +5,8 @@ enum StatsCommand {
     static let spec = CommandSpec(
         name: "stats", summary: "what the host counts",
         detail: """
-            Counters begin at 0 with the process; docs/protocol.md says what each is. Of sizes and times at hand as
-            histograms, half the values (p50) and nearly all (p99) are at most what is shown.
+            Counters begin at 0 with the process; docs/protocol.md says what each is. Of times and sizes it is said what half
+            of them (p50) and nearly all (p99) are at most.
             """,
         flags: [.control],
         examples: ["holdgate stats", "holdgate stats --json | jq .stats.queuedBytes"]

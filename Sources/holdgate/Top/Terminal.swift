@@ -27,7 +27,7 @@ final class Terminal {
         guard !isLeft else { return }
         isLeft = true
         output("\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
-        if var before { tcsetattr(STDIN_FILENO, TCSADRAIN, &before) }
+        if var before { tcsetattr(STDIN_FILENO, TCSANOW, &before) }
     }
 
     /// -1: there are no keys to wait for.
