@@ -14,6 +14,8 @@ struct Console: Sendable {
     /// Asks that person, and returns the answer; nil for none.
     var ask: @Sendable (String) -> String?
     var environment: @Sendable (String) -> String?
+    /// The whole environment.
+    var variables: @Sendable () -> [String: String] = { [:] }
     /// Milliseconds since 1970.
     var wallMs: @Sendable () -> Int64
     /// `user@host`
@@ -33,7 +35,7 @@ struct Console: Sendable {
                 if answer == nil { write("\n", to: STDERR_FILENO) }
                 return answer
             },
-            environment: { name in getenv(name).map { String(cString: $0) } },
+            environment: { name in getenv(name).map { String(cString: $0) } }, variables: allVariables,
             wallMs: {
                 var time = timespec()
                 clock_gettime(CLOCK_REALTIME, &time)
@@ -54,6 +56,19 @@ struct Console: Sendable {
             guard written > 0 else { return }
             done += written
         }
+    }
+
+    /// All variables; what has no `=` is none.
+    private static func allVariables() -> [String: String] {
+        var variables: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let parts = String(cString: entry).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            next += 1
+        }
+        return variables
     }
 
     private static func identity() -> String {

@@ -40,7 +40,9 @@ enum LifecycleCommands {
             """,
         flags: [
             Flag("--wait", "DURATION", "wait until everything accepted before is delivered"),
-            Flag("--gated", "POLICY", "events during this hold: queue, discard or refuse"),
+            Flag(
+                "--gated", "POLICY", "events during this hold: queue, discard or refuse",
+                values: .one(of: GatedPolicy.allCases.map(\.rawValue))),
         ] + Flag.lifecycle,
         examples: ["holdgate hold --wait 30s", "holdgate hold --gated discard --reason 'consent denied'"]
     ) { invocation in

@@ -2,23 +2,17 @@ import HoldgateClient
 
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
-    static let all = [
-        PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping,
-    ]
-
     static let forget = CommandSpec(
         name: "forget", arguments: "NAME", argumentCount: 1...1,
         summary: "stop keeping events for a durable collector",
         detail: "What was kept for it alone is let go, and a drain no longer waits for it.",
-        flags: [.control, source],
+        flags: [.control, .source],
         examples: ["holdgate forget old-collector"]
     ) { invocation in
         let answer = try invocation.ask(.forget(name: invocation.arguments[0]))
         if !invocation.printed(answer) { invocation.console.out("\(invocation.arguments[0]) is forgotten\n") }
         return 0
     }
-
-    private static let source = Flag("--source", "NAME", "who asks, for the history (default: user@host)")
 
     static let configuration = CommandSpec(
         name: "configuration", summary: "the configuration kept inside the host", flags: [.control],
@@ -36,7 +30,9 @@ enum QueryCommands {
         summary: "change the configuration kept inside the host",
         detail:
             "PATCH is a JSON object, an RFC 7396 merge patch: what it names is set, and null takes a member away.",
-        flags: [Flag("--file", "FILE", "read the patch from there (- is standard input)"), .control, source],
+        flags: [
+            Flag("--file", "FILE", "read the patch from there (- is standard input)"), .control, .source,
+        ],
         examples: [
             #"holdgate configure '{"geofences":[{"name":"home","radius":50}]}'"#,
             "holdgate configure --file patch.json",

@@ -1,0 +1,1 @@
+enum Markdown { static let page = "" }
