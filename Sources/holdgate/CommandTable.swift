@@ -14,7 +14,7 @@ enum CommandTable {
         Group(
             title: "Events",
             commands: EmitCommand.all + [
-                QueryCommands.deadLetters, QueryCommands.requeue, QueryCommands.forget,
+                DeadLettersCommand.spec, RequeueCommand.spec, QueryCommands.forget,
             ]),
         Group(
             title: "Looking",

@@ -70,42 +70,6 @@ enum QueryCommands {
         return 0
     }
 
-    static let deadLetters = CommandSpec(
-        name: "dead-letters", summary: "events that a collector has rejected, and why",
-        flags: [
-            Flag("--after", "SEQ", "those after this one"),
-            Flag("--limit", "COUNT", "at most so many (default: 100)"),
-            .control,
-        ], examples: ["holdgate dead-letters --limit 10"]
-    ) { invocation in
-        let limit = Int(clamping: try invocation.count("--limit") ?? 100)
-        let answer = try invocation.ask(.deadLetters(after: invocation.count("--after") ?? 0, limit: limit))
-        if invocation.printed(answer) { return 0 }
-        let letters = answer.value["deadLetters"]?.asArray ?? []
-        invocation.console.out(letters.isEmpty ? "none\n" : letters.map { $0.text + "\n" }.joined())
-        return 0
-    }
-
-    static let requeue = CommandSpec(
-        name: "requeue", arguments: "SEQ…", argumentCount: 1...10_000,
-        summary: "send dead letters again", detail: "They go to the queue's end, as new events.",
-        flags: [.control],
-        examples: ["holdgate requeue 17 18"]
-    ) { invocation in
-        let seqs = try invocation.arguments.map { text in
-            guard let seq = UInt64(text), seq > 0 else {
-                throw UsageError("\(text) is no seq: a whole number from 1")
-            }
-            return seq
-        }
-        let answer = try invocation.ask(.requeue(seqs: seqs))
-        if !invocation.printed(answer) {
-            let count = answer.value["requeued"]?.asUInt64 ?? UInt64(seqs.count)
-            invocation.console.out("\(Report.events(count)) queued again\n")
-        }
-        return 0
-    }
-
     static let ping = CommandSpec(
         name: "ping", summary: "whether a host answers", flags: [.control],
         examples: ["holdgate ping --timeout 1s"]
