@@ -63,8 +63,24 @@ public final class DeadLetters: @unchecked Sendable {
             if error.kind == .missing { return letters }
             throw JournalError(error)
         }
-        try letters.load(producers)
+        let end = try letters.read(producers)
+        try letters.mend(end)
         return letters
+    }
+
+    /// The letters that there are, for looking: nothing is written. Nil where there is no file.
+    static func readOnly(
+        _ storage: any Storage, producers: ProducerTable
+    ) throws(JournalError) -> (letters: DeadLetters, tornBytes: UInt64)? {
+        let letters = DeadLetters(storage: storage, limit: .max, makeRun: { "" })
+        do {
+            letters.file = try storage.open(fileName, create: false)
+        } catch {
+            if error.kind == .missing { return nil }
+            throw JournalError(error)
+        }
+        let end = try letters.read(producers)
+        return (letters, end - letters.byteCount)
     }
 
     /// 128 random bits as text.
@@ -202,8 +218,10 @@ public final class DeadLetters: @unchecked Sendable {
 
     // MARK: The file
 
-    private func load(_ producers: ProducerTable) throws(JournalError) {
-        guard let file else { return }
+    /// Reads the file, and what the journal says of its last intent.
+    /// - Returns: its size, a torn end included.
+    private func read(_ producers: ProducerTable) throws(JournalError) -> UInt64 {
+        guard let file else { return 0 }
         let end = try disk(try file.byteCount())
         var number = 0
         try HistoryLines.forEach(
@@ -222,11 +240,18 @@ public final class DeadLetters: @unchecked Sendable {
             lineCount += 1
             return true
         }
+        resolve(producers)
+        return end
+    }
+
+    /// Cuts a torn end off, and writes what is owed.
+    private func mend(_ end: UInt64) throws(JournalError) {
+        guard let file else { return }
         let kept = byteCount
         if end > kept { try disk(try file.truncate(to: kept)) }
         // What was found may not have been synced yet.
         try synced(try file.sync())
-        try resolve(producers)
+        try payOwed()
     }
 
     private func take(
@@ -255,7 +280,7 @@ public final class DeadLetters: @unchecked Sendable {
     }
 
     /// Asks the journal's table whether the last intent was carried out.
-    private func resolve(_ producers: ProducerTable) throws(JournalError) {
+    private func resolve(_ producers: ProducerTable) {
         let row = producers.rows[Self.producer]
         let taken = row.flatMap { $0.run == run ? $0.batch : nil }
         if let taken { lastBatch = max(lastBatch, taken) }
@@ -264,7 +289,6 @@ public final class DeadLetters: @unchecked Sendable {
             settleIntent(intent.seqs, batch: intent.batch)
         }
         self.intent = nil
-        try payOwed()
     }
 
     /// Makes the file where there is none, and tells where the next caller's line goes.

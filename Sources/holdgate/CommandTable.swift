@@ -23,7 +23,7 @@ enum CommandTable {
             ]),
         Group(
             title: "Keeping",
-            commands: [QueryCommands.configure]),
+            commands: [QueryCommands.configure, JournalCommand.spec]),
     ]
 
     static let all = groups.flatMap(\.commands)

@@ -28,8 +28,7 @@ enum KeysCommand {
             after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
             """,
         flags: [
-            Flag("--state-dir", "DIR", "the host's (or HOLDGATE_STATE_DIR; default as serve has it)"),
-            Flag("--config", "FILE", "the host's configuration"), .control,
+            .stateDirectory, .hostConfiguration, .control,
         ],
         actions: [
             Action(name: "list", summary: "whose keys are let in", run: list),
@@ -63,31 +62,7 @@ enum KeysCommand {
     ]
 
     private static func places(_ invocation: Invocation) throws -> KeyPlaces {
-        KeyPlaces(try configuration(invocation))
-    }
-
-    /// The host's, as `serve` would have it with the same flags, but that no endpoint matters here.
-    private static func configuration(_ invocation: Invocation) throws -> Configuration {
-        var arguments: [String] = []
-        for flag in ["--state-dir", "--config"] {
-            if let value = invocation.values[flag] { arguments += [flag, value] }
-        }
-        var environment: [String: String] = [:]
-        for name in [
-            "HOME", "XDG_STATE_HOME", "HOLDGATE_STATE_DIR", "HOLDGATE_AUTHORIZED_KEYS",
-            "HOLDGATE_HOST_KEY_FILE",
-        ] {
-            environment[name] = invocation.console.environment(name)
-        }
-        do {
-            guard let configuration = try Configuration.parse(arguments: arguments, environment: environment)
-            else {
-                throw UsageError("keys needs a state directory")
-            }
-            return configuration
-        } catch let error as ConfigurationError {
-            throw UsageError("\(error)")
-        }
+        KeyPlaces(try invocation.hostConfiguration())
     }
 
     // MARK: Looking
@@ -277,7 +252,7 @@ enum KeysCommand {
     private static func takeIn(
         _ invocation: Invocation
     ) throws -> (isTaken: Bool, isUntold: Bool, how: String) {
-        guard try StateDirectory.seemsInUse(configuration(invocation).stateDir) else {
+        guard try StateDirectory.seemsInUse(invocation.hostConfiguration().stateDir) else {
             return (false, false, "no host runs here: it holds from the next start")
         }
         let holdgate = try invocation.holdgate()
