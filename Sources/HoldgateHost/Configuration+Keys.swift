@@ -137,7 +137,7 @@ extension Configuration {
         choice("logLevel", \.logLevel, flag: "--log-level", "Lines below this level aren't written."),
         choice(
             "logFormat", \.logFormat, flag: "--log-format",
-            "How the log is written to stderr: a line a record, for people or as JSON."),
+            "The log, a line a record on stderr: text for people (message key=value), or json for programs."),
     ]
 
     // MARK: Rows

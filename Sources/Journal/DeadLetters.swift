@@ -1,4 +1,3 @@
-import CSodium
 import Ledger
 import Lifecycle
 
@@ -27,8 +26,8 @@ public final class DeadLetters: @unchecked Sendable {
     private let storage: any Storage
     private let makeRun: () -> String
     /// Nil before the first letter.
-    private var file: (any StorageFile)?
-    private var byteCount: UInt64 = 0
+    var file: (any StorageFile)?
+    private(set) var byteCount: UInt64 = 0
     private var lineCount = 0
     private var run = ""
     private var places: DeadLetterPlaces
@@ -39,7 +38,7 @@ public final class DeadLetters: @unchecked Sendable {
     private var owed = ""
     private var failure: JournalError?
 
-    private init(storage: any Storage, limit: Int, makeRun: @escaping () -> String) {
+    init(storage: any Storage, limit: Int, makeRun: @escaping () -> String) {
         self.storage = storage
         places = DeadLetterPlaces(limit: limit)
         self.makeRun = makeRun
@@ -66,28 +65,6 @@ public final class DeadLetters: @unchecked Sendable {
         let end = try letters.read(producers)
         try letters.mend(end)
         return letters
-    }
-
-    /// The letters that there are, for looking: nothing is written. Nil where there is no file.
-    static func readOnly(
-        _ storage: any Storage, producers: ProducerTable
-    ) throws(JournalError) -> (letters: DeadLetters, tornBytes: UInt64)? {
-        let letters = DeadLetters(storage: storage, limit: .max, makeRun: { "" })
-        do {
-            letters.file = try storage.open(fileName, create: false)
-        } catch {
-            if error.kind == .missing { return nil }
-            throw JournalError(error)
-        }
-        let end = try letters.read(producers)
-        return (letters, end - letters.byteCount)
-    }
-
-    /// 128 random bits as text.
-    public static func randomRun() -> String {
-        var words: [UInt64] = [0, 0]
-        randombytes_buf(&words, 16)
-        return LaunchID(high: words[0], low: words[1]).raw
     }
 
     /// How many letters there are.
@@ -220,7 +197,7 @@ public final class DeadLetters: @unchecked Sendable {
 
     /// Reads the file, and what the journal says of its last intent.
     /// - Returns: its size, a torn end included.
-    private func read(_ producers: ProducerTable) throws(JournalError) -> UInt64 {
+    func read(_ producers: ProducerTable) throws(JournalError) -> UInt64 {
         guard let file else { return 0 }
         let end = try disk(try file.byteCount())
         var number = 0

@@ -23,7 +23,7 @@ enum CommandTable {
             ]),
         Group(
             title: "Keeping",
-            commands: [QueryCommands.configure, JournalCommand.spec]),
+            commands: [QueryCommands.configure, JournalCommand.spec, CompletionCommand.spec]),
     ]
 
     static let all = groups.flatMap(\.commands)

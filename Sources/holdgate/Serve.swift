@@ -70,10 +70,10 @@ enum ServeCommand {
             switch exit {
             case .stopped: return 0
             case .failed: return 1
-            case .restart: return restart()
+            case .restart: return restart(configuration)
             }
         } catch {
-            complain("\(error)")
+            complain("\(error)", configuration)
             return 1
         }
     }
@@ -125,17 +125,23 @@ enum ServeCommand {
     }
 
     /// Replaces the process in place, with the arguments that it was started with.
-    private static func restart() -> Int32 {
+    private static func restart(_ configuration: Configuration) -> Int32 {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
         // Signals stay blocked: one that came meanwhile waits for the next launch, which stops by it.
         execv("/proc/self/exe", &arguments)
-        complain("the next launch could not be begun: exec failed with error \(errno)")
+        complain("the next launch could not be begun: exec failed with error \(errno)", configuration)
         return 1
     }
 
-    private static func complain(_ message: String) {
-        let line = Array("holdgate: \(message)\n".utf8)
-        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    /// For a person, unless the log is for programs.
+    private static func complain(_ message: String, _ configuration: Configuration? = nil) {
+        switch configuration?.logFormat {
+        case .json:
+            Logger(format: .json).log(.error, "the host ended", [.init("reason", .string(message))])
+        case .text, nil:
+            let line = Array("holdgate: \(message)\n".utf8)
+            _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        }
     }
 }
