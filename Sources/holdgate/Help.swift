@@ -18,14 +18,18 @@ enum Help {
     }
 
     /// What holds for all commands.
-    static let common = """
+    private static let common = """
         `holdgate COMMAND --help` says more about each, `holdgate --version` which version this is.
 
+        \(addresses)
+
+        Exit status: \(exitStatus)
+        """
+
+    static let addresses = """
         Addresses: flags, else HOLDGATE_CONTROL, HOLDGATE_STREAM and HOLDGATE_INGEST, else the ports 5570 to 5572
         of this machine. Keys, where the host asks for them over TCP: --key FILE or HOLDGATE_KEY_FILE; `holdgate keys`
         makes them.
-
-        Exit status: \(exitStatus)
         """
 
     static let exitStatus = "0 done, 1 refused or failed, 2 wrong usage, 3 no host answered."
