@@ -59,8 +59,7 @@ enum DeadLettersCommand {
     }
 
     private static func list(_ invocation: Invocation) throws -> Int32 {
-        let limit = try invocation.count("--limit") ?? listLimit
-        guard limit > 0 else { throw UsageError("--limit 0: at least 1") }
+        let limit = try invocation.count("--limit", atLeast: 1) ?? listLimit
         var letters: [Letter] = []
         var isMore = false
         try pages(invocation, limit: { limit - min(limit, UInt64(letters.count)) }) { page in

@@ -23,7 +23,7 @@ enum HistoryCommand {
     private static func list(_ invocation: Invocation) throws -> Int32 {
         let holdgate = try invocation.holdgate()
         let after = try invocation.count("--after") ?? 0
-        let limit = try invocation.count("--limit") ?? 100
+        let limit = try invocation.count("--limit", atLeast: 1) ?? 100
         var records: [HistoryRecord] = []
         try pages(holdgate, after: after, limit: limit) { records += $0 }
         if invocation.isJSON {

@@ -48,13 +48,12 @@ struct Invocation: Sendable {
     }
 
     private mutating func chooseAction() throws {
-        let names = spec.actions.map(\.name).joined(separator: ", ")
+        let list = spec.actions.map(\.name).joined(separator: ", ")
+        let names = spec.actions.count == 1 ? "its action, \(list)" : "one of \(list)"
         guard let name = arguments.first ?? spec.defaultAction else {
-            throw UsageError("\(spec.name) needs one of \(names)")
+            throw UsageError("\(spec.name) needs \(names)")
         }
-        guard let chosen = spec.action(name) else {
-            throw UsageError("\(spec.name) \(name): one of \(names)")
-        }
+        guard let chosen = spec.action(name) else { throw UsageError("\(spec.name) \(name): \(names)") }
         arguments = Array(arguments.dropFirst())
         action = chosen
         let allowed = Set((spec.flags + chosen.flags + spec.commonFlags).map(\.name))
@@ -114,9 +113,11 @@ struct Invocation: Sendable {
         return duration
     }
 
-    func count(_ flag: String) throws -> UInt64? {
+    func count(_ flag: String, atLeast least: UInt64 = 0) throws -> UInt64? {
         guard let text = values[flag] else { return nil }
-        guard let count = UInt64(text) else { throw UsageError("\(flag) \(text): not a whole number") }
+        guard let count = UInt64(text), count >= least else {
+            throw UsageError("\(flag) \(text): a whole number from \(least)")
+        }
         return count
     }
 

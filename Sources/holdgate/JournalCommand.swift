@@ -1,3 +1,4 @@
+import Glibc
 import HoldgateClient
 import HoldgateHost
 import Journal
@@ -49,6 +50,10 @@ enum JournalCommand {
             holder = process
             let who = process.map { "process \($0)" } ?? "process unknown"
             text = "\(path) is in use by a host (\(who)): stop it first, or check a copy"
+        } else if case StateDirectoryError.system(_, let fault)? = error as? StateDirectoryError,
+            fault.number == ENOENT
+        {
+            text = "there is no directory \(path): name the host's with --state-dir"
         }
         if invocation.isJSON {
             var members: [JSONValue.Member] = [

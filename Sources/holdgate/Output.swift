@@ -84,6 +84,11 @@ enum Report {
             if error.code == .noAnswer {
                 console.err(spec.name == "consent" ? absentManagerHint : absentHint("--control"))
             }
+            if error.code == .forbidden {
+                console.err(
+                    "--key FILE names another key; `holdgate keys new`, where the host runs, makes one with the role.\n"
+                )
+            }
             if error.code == .notOperating, error.retryable {
                 console.err(
                     "The host is \(error.state?.rawValue ?? "not operating"); `holdgate start` opens the gate.\n"

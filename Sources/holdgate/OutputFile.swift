@@ -6,7 +6,7 @@ final class OutputFile {
         let description: String
         init(_ description: String) { self.description = description }
         /// What `errno` says of a call that has just failed.
-        init(path: String) { description = "\(path): \(String(cString: strerror(errno)))" }
+        init(path: String) { description = "can't write \(path): \(String(cString: strerror(errno)))" }
     }
 
     private let path: String
@@ -22,7 +22,7 @@ final class OutputFile {
             throw Failure("\(path) is there, and no regular file: name another")
         }
         descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Failure(path: temporary) }
+        guard descriptor >= 0 else { throw Failure(path: path) }
     }
 
     deinit {
@@ -31,12 +31,12 @@ final class OutputFile {
     }
 
     func write(_ text: String) throws {
-        guard Console.write(text, to: descriptor) else { throw Failure(path: temporary) }
+        guard Console.write(text, to: descriptor) else { throw Failure(path: path) }
     }
 
     /// Gives it its name, in place of what has it.
     func finish() throws {
-        guard fsync(descriptor) == 0 else { throw Failure(path: temporary) }
+        guard fsync(descriptor) == 0 else { throw Failure(path: path) }
         guard rename(temporary, path) == 0 else { throw Failure(path: path) }
         isFinished = true
     }

@@ -43,7 +43,7 @@ enum QueryCommands {
         case (let text?, nil): patch = text
         case (nil, let path?):
             patch = try InputFile.contents(of: path, limit: WireLimits().maxConfigurationBytes)
-        case (nil, nil), (_?, _?): throw UsageError("configure needs a PATCH or --file")
+        case (nil, nil), (_?, _?): throw UsageError("configure needs either a PATCH or --file")
         }
         let value: JSONValue
         do throws(WireError) {

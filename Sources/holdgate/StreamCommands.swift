@@ -25,7 +25,7 @@ enum StreamCommands {
             invocation.has("--events")
             ? try EventSubscription(
                 invocation.endpoints.stream, credentials: try invocation.credentials()) : nil
-        let watch = Watch(invocation, left: try invocation.count("--count")) {
+        let watch = Watch(invocation, left: try invocation.count("--count", atLeast: 1)) {
             subscription.stop()
             events?.stop()
         }
