@@ -57,7 +57,7 @@ public struct StateCheck {
         let directory = try StateDirectory.inspect(path)
         origin = try directory.origin()
         let storage = try PosixStorage(directory: path, isReadOnly: true)
-        if origin != .new { read(storage) }
+        if origin != .new { read(storage, configuration.engine.rememberedReplies) }
         checkKeys(configuration)
         guard directory.isStillUnused else {
             throw StartError("a host has begun to use \(path) meanwhile: stop it, and check again")
@@ -66,7 +66,7 @@ public struct StateCheck {
 
     // MARK: The state
 
-    private mutating func read(_ storage: any Storage) {
+    private mutating func read(_ storage: any Storage, _ rememberedReplies: Int) {
         var isJournalRead = false
         attempt { (check) throws(JournalError) in
             check.journal = try Inspection.journal(storage)
@@ -82,7 +82,7 @@ public struct StateCheck {
             try history.verify(journalHead: head)
             check.history = history
             do throws(WireError) {
-                _ = try RememberedReplies(recovered.replies, limit: 1024)
+                _ = try RememberedReplies(recovered.replies, limit: rememberedReplies)
             } catch {
                 throw .damaged(file: "the history", what: "a remembered reply can't be read: \(error)")
             }

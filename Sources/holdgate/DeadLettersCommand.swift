@@ -114,6 +114,9 @@ enum DeadLettersCommand {
             throw UsageError("dead-letters requeue needs either SEQs or --all")
         }
         guard invocation.has("--all") else { return try RequeueCommand.run(given, invocation) }
+        guard invocation.has("--yes") || invocation.console.isAnybodyThere else {
+            throw UsageError("dead-letters requeue --all needs --yes where nobody can be asked")
+        }
         var seqs: [UInt64] = []
         var count: UInt64 = 0
         try pages(invocation) { page in
@@ -129,9 +132,6 @@ enum DeadLettersCommand {
             return 0
         }
         if !invocation.has("--yes") {
-            guard invocation.console.isAnybodyThere else {
-                throw UsageError("dead-letters requeue --all needs --yes where nobody can be asked")
-            }
             let question =
                 "This sends \(Report.events(UInt64(seqs.count))) of \(Report.letters(count)) again, to all collectors.\n"
                 + "Type requeue to go on: "

@@ -72,13 +72,13 @@ enum LifecycleCommands {
     ) { invocation in
         let holdgate = try invocation.holdgate()
         if !invocation.has("--yes") {
+            guard invocation.console.isAnybodyThere else {
+                throw UsageError("kill needs --yes where nobody can be asked")
+            }
             let report = try holdgate.performBlocking(.state)
             let question =
                 "This discards \(Report.events(report.pending + report.gated)) and the configuration of launch "
                 + "\(report.status.launch), and can't be undone.\nType kill to go on: "
-            guard invocation.console.isAnybodyThere else {
-                throw UsageError("kill needs --yes where nobody can be asked")
-            }
             guard let answer = invocation.console.ask(question), answer == "kill" else {
                 invocation.console.err("Nothing was done.\n")
                 return 1

@@ -17,6 +17,7 @@ enum StreamCommands {
         ],
         examples: ["holdgate watch", "holdgate watch --events --json | jq ."]
     ) { invocation in
+        let count = try invocation.count("--count", atLeast: 1)
         // Says at once, and with its exit status, when nobody is there.
         _ = try invocation.holdgate().performBlocking(.ping)
         let subscription = try StateSubscription(
@@ -25,7 +26,7 @@ enum StreamCommands {
             invocation.has("--events")
             ? try EventSubscription(
                 invocation.endpoints.stream, credentials: try invocation.credentials()) : nil
-        let watch = Watch(invocation, left: try invocation.count("--count", atLeast: 1)) {
+        let watch = Watch(invocation, left: count) {
             subscription.stop()
             events?.stop()
         }

@@ -1,3 +1,4 @@
+import HoldgateClient
 import HoldgateHost
 import Testing
 
@@ -68,6 +69,46 @@ import Testing
         for arguments in [["consent"], ["consent", "grant"], ["plugins", "stop"], ["keys", "host", "x"]] {
             #expect(run(arguments).status == 2)
         }
+    }
+
+    @Test(arguments: [
+        ["state", "now"], ["state", "--colour"], ["state", "--key"], ["state", "--key", "/nowhere"],
+        ["state", "--timeout", "soon"], ["state", "--json=1"], ["start", "--lease", "0s"],
+        ["hold", "--gated", "x"],
+        ["kill"], ["consent"], ["consent", "grant"], ["consent", "receipt", "x"],
+        ["consent", "give", "--key", "k"],
+        ["emit"], ["emit", "a", "{"], ["emit", "a", "--file", "f"], ["dead-letters", "x"],
+        ["dead-letters", "--limit", "0"], ["dead-letters", "requeue"], ["dead-letters", "requeue", "0"],
+        ["requeue", "x"], ["forget"], ["watch", "--count", "0"], ["history", "--limit", "0"],
+        ["configure", "[]"], ["configure", "{}", "--file", "f"], ["plugins", "stop"], ["plugins", "check"],
+        ["keys", "new", "x"], ["keys", "list", "--roles", "hold"], ["journal"], ["journal", "check", "x"],
+        ["completion", "tcsh"], ["completion"],
+    ])
+    func wrongUsageSaysWhereMoreIsSaid(arguments: [String]) {
+        let printed = run(arguments)
+        #expect(printed.status == 2 && printed.out.isEmpty)
+        #expect(printed.err.hasPrefix("holdgate: "))
+        #expect(printed.err.hasSuffix(". `holdgate \(arguments[0]) --help` says more\n"), "\(printed.err)")
+    }
+
+    @Test func aMissingRoleIsSaidWithWhatHelps() throws {
+        let router = try FakeRouter { frames in
+            [
+                reply(
+                    to: frames[0], status(.onHold),
+                    error: WireError(.forbidden, "forget needs the role admin"))
+            ]
+        }
+        #expect(
+            run(["forget", "x", "--control", router.endpoint])
+                == Printed(
+                    status: 1,
+                    err: """
+                        holdgate forget: forget needs the role admin
+                        --key FILE names another key; `holdgate keys new`, where the host runs, makes one with the role.
+
+                        """))
+        router.close()
     }
 
     @Test func serveExplainsEverySetting() {

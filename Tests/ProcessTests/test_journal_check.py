@@ -227,6 +227,14 @@ def test_several_problems_are_all_told(hosts):
     assert [each["file"] for each in report["problems"]] == [history.name, "configuration.json"]
 
 
+def test_a_missing_journal_is_damage(hosts):
+    host = prepared(hosts)
+    for path in host.dir.glob("segment-*"):
+        path.unlink()
+    status, report, text = check(host)
+    assert status == 1 and "the journal is damaged: there is none, and the history knows of events up to 5" in text
+
+
 def test_a_killed_launch_is_sound(hosts):
     host = hosts("--operating")
     host.slow_collector()
