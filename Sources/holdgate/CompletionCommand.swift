@@ -3,8 +3,9 @@ enum CompletionCommand {
     static let spec = CommandSpec(
         name: "completion", summary: "what a shell reads to complete holdgate's command line",
         detail: """
-            It prints a script that knows the commands, their actions and flags, and the values of those that have a fixed few.
-            No host is asked for anything. Print it anew after an upgrade, or let the shell read it whenever it starts, as below.
+            It prints a script that knows the commands, their actions and flags, and the values of those that
+            have a fixed few. No host is asked for anything. Print it anew after an upgrade, or let the shell
+            read it whenever it starts, as below.
             """,
         actions: [
             Action(name: "bash", summary: "for bash, with or without bash-completion") {

@@ -6,8 +6,9 @@ enum ConfigCommand {
     static let spec = CommandSpec(
         name: "config", summary: "the settings that serve would have, and where each comes from",
         detail: """
-            It takes the flags of serve, reads the same variables and the same file, and refuses what serve refuses. Nothing is
-            started, and nothing is written. A SOURCE is a flag, a variable, a line of the file, or the default.
+            It takes the flags of serve, reads the same variables and the same file, and refuses what serve
+            refuses. Nothing is started, and nothing is written. A SOURCE is a flag, a variable, a line of the
+            file, or the default.
 
             For the configuration that is kept inside a running host, see `holdgate configuration`.
             """,

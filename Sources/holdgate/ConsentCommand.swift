@@ -7,10 +7,11 @@ enum ConsentCommand {
     static let consent = CommandSpec(
         name: "consent", summary: "decide whether the gate is open, through consent-manager",
         detail: """
-            A decision is on disk when the command returns, and the gate has followed; if it says that the gate has not
-            followed yet, it does as soon as the host is there.
+            A decision is on disk when the command returns, and the gate has followed; if it says that the
+            gate has not followed yet, it does as soon as the host is there.
 
-            consent-manager asks nobody for a key: whoever reaches its address decides. It knows the host by a key of its own.
+            consent-manager asks nobody for a key: whoever reaches its address decides. It knows the host by a
+            key of its own.
             """,
         flags: [
             Flag(

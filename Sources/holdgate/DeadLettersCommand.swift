@@ -6,13 +6,15 @@ enum DeadLettersCommand {
         name: "dead-letters",
         summary: "events that a collector has rejected, and why; export or requeue them",
         detail: """
-            list shows the first \(listLimit) at most, and says how to go on if there are more. All letters of one seq come
-            together, so that there may be a few more than --limit.
+            list shows the first \(listLimit) at most, and says how to go on if there are more. All letters of
+            one seq come together, so that there may be a few more than --limit.
 
-            export writes a line of JSON each: seq, collector, reason, time, and the event as it was sent. A file is there
-            whole under its name, or not at all; it can be read by you alone, since events may be about people.
+            export writes a line of JSON each: seq, collector, reason, time, and the event as it was sent. A
+            file is there whole under its name, or not at all; it can be read by you alone, since events may
+            be about people.
 
-            requeue sends them to the queue's end again, as new events for all collectors; they are no dead letters then.
+            requeue sends them to the queue's end again, as new events for all collectors; they are no dead
+            letters then.
             """,
         flags: [.control],
         actions: [

@@ -7,8 +7,8 @@ enum HistoryCommand {
     static let history = CommandSpec(
         name: "history", summary: "every change of the gate, by whom and why",
         detail: """
-            With --verify all records are read, and each one's hash and its link to the one before are checked; the last
-            hash, noted elsewhere, shows later that nothing was taken away.
+            With --verify all records are read, and each one's hash and its link to the one before are
+            checked; the last hash, noted elsewhere, shows later that nothing was taken away.
             """,
         flags: [
             Flag("--after", "N", "records after this number"),

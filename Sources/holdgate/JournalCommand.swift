@@ -8,9 +8,10 @@ enum JournalCommand {
     static let spec = CommandSpec(
         name: "journal", summary: "check a state directory that no host uses",
         detail: """
-            check reads everything as a host that starts does, every event as it is read to be delivered, and changes nothing. It
-            says what the next start would find: the launch and its state, what is queued and for whom, a torn end that would
-            be dropped (which nobody was answered for), or damage, in the words of the host that refuses to start.
+            check reads everything as a host that starts does, every event as it is read to be delivered, and
+            changes nothing. It says what the next start would find: the launch and its state, what is queued
+            and for whom, a torn end that would be dropped (which nobody was answered for), or damage, in the
+            words of the host that refuses to start.
 
             It works on a copy, too. While a host runs, check a copy of its directory: the original is in use.
             """,

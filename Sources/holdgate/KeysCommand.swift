@@ -13,19 +13,20 @@ enum KeysCommand {
         name: "keys",
         summary: "whose keys the host lets in, and what they may do; make, list and revoke them",
         detail: """
-            Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the state directory.
-            The first key that is made makes the host's own, too; from its next start on the host then asks for keys wherever
-            it is reached over TCP. Later changes are taken in by the running host at once, which is told over its control
-            endpoint, or by SIGHUP.
+            Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the
+            state directory. The first key that is made makes the host's own, too; from its next start on the
+            host then asks for keys wherever it is reached over TCP. Later changes are taken in by the running
+            host at once, which is told over its control endpoint, or by SIGHUP.
 
-            Roles: \(Role.allCases.map(\.rawValue).joined(separator: ", ")); docs/security.md says what each may do.
-            observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
+            Roles: \(Role.allCases.map(\.rawValue).joined(separator: ", ")); docs/security.md says what each
+            may do. observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
 
-            new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With --public-key,
-            --uid or --gid nothing is written but the line that authorises; --uid and --gid are for ipc:// paths.
+            new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With
+            --public-key, --uid or --gid nothing is written but the line that authorises; --uid and --gid are
+            for ipc:// paths.
 
-            Where the host asks for keys, it is told of a change by an admin alone: --key FILE. A KEY is given in quotes, and
-            after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
+            Where the host asks for keys, it is told of a change by an admin alone: --key FILE. A KEY is given
+            in quotes, and after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
             """,
         flags: [
             .stateDirectory, .hostConfiguration, .control,

@@ -5,11 +5,11 @@ enum PluginsCommand {
     static let spec = CommandSpec(
         name: "plugins", summary: "who is attached, and how far each is; start, stop, restart or check one",
         detail: """
-            start, stop and restart are for plugins that the host starts itself (serve --plugins DIR), and end once it is
-            done. A plugin that was stopped stays so until it is started, or the host is.
+            start, stop and restart are for plugins that the host starts itself (serve --plugins DIR), and end
+            once it is done. A plugin that was stopped stays so until it is started, or the host is.
 
-            check needs no host: it starts COMMAND, any plugin in any language, against a scripted one, and says promise by
-            promise what it keeps of the contract. --timeout is for each answer then.
+            check needs no host: it starts COMMAND, any plugin in any language, against a scripted one, and
+            says promise by promise what it keeps of the contract. --timeout is for each answer then.
             """,
         flags: [.control],
         actions: [Action(name: "list", summary: "who is attached, or known", run: list)]

@@ -8,9 +8,10 @@ enum ServeCommand {
     static let spec = CommandSpec(
         name: "serve", summary: "run a host",
         detail: """
-            It goes on with the launch in its state directory, in the state that it was in, and begins one where there is
-            none. One line of JSON on standard output says when it is ready and where; its log goes to standard error.
-            SIGTERM and SIGINT stop it, SIGHUP has it read the authorised keys and the folder of plugins again.
+            It goes on with the launch in its state directory, in the state that it was in, and begins one
+            where there is none. One line of JSON on standard output says when it is ready and where; its log
+            goes to standard error. SIGTERM and SIGINT stop it, SIGHUP has it read the authorised keys and the
+            folder of plugins again.
             """,
         flags: flags, commonFlags: [.help],
         examples: [
@@ -34,9 +35,9 @@ enum ServeCommand {
     /// What its file may hold.
     private static let settings = Settings(
         about: """
-            Flags beat the environment, which beats the file. Each setting of the file is also a variable, drainTimeoutMs for
-            one is HOLDGATE_DRAIN_TIMEOUT_MS, with commas between a list's elements. Names that end in Ms are milliseconds.
-            `holdgate config` shows what is in force, and where it came from.
+            Flags beat the environment, which beats the file. Each setting of the file is also a variable,
+            drainTimeoutMs for one is HOLDGATE_DRAIN_TIMEOUT_MS, with commas between a list's elements. Names
+            that end in Ms are milliseconds. `holdgate config` shows what is in force, and where it came from.
             """,
         rows: Configuration.keys.map {
             Settings.Row(name: $0.name, help: $0.help, standard: $0.defaultText, allowed: $0.kind.allowed)

@@ -8,8 +8,8 @@ enum StreamCommands {
     static let watch = CommandSpec(
         name: "watch", summary: "each change of the gate, as it happens",
         detail: """
-            Changes that the stream had lost are read from the history, and marked. --events shows live events too, those
-            that the gate lets out; they may be lost where this is slow.
+            Changes that the stream had lost are read from the history, and marked. --events shows live events
+            too, those that the gate lets out; they may be lost where this is slow.
             """,
         flags: [
             Flag("--events", nil, "show events too"), Flag("--count", "COUNT", "end after so many lines"),
