@@ -6,8 +6,8 @@ enum DeadLettersCommand {
         name: "dead-letters",
         summary: "events that a collector has rejected, and why; export or requeue them",
         detail: """
-            list shows the first \(listLimit) at most, and says how to go on if there are more. All letters of
-            one seq come together, so that there may be a few more than --limit.
+            list shows the first \(listLimit) unless --limit says otherwise, and says how to go on if there are more. All
+            letters of one seq come together, so that there may be a few more than --limit.
 
             export writes a line of JSON each: seq, collector, reason, time, and the event as it was sent. A
             file is there whole under its name, or not at all; it can be read by you alone, since events may
@@ -73,12 +73,12 @@ enum DeadLettersCommand {
         }
         if invocation.isJSON {
             let texts = letters.map(\.text).joined(separator: ",")
-            Report.json(#"{"ok":true,"deadLetters":[\#(texts)]}"#, invocation.console)
-        } else {
-            let head = ["SEQ", "TIME", "COLLECTOR", "REASON", "TYPE", "ID"]
-            invocation.console.out(
-                letters.isEmpty ? "no dead letters\n" : Table.columns(head, letters.map(\.row)))
+            Report.json(#"{"ok":true,"deadLetters":[\#(texts)],"more":\#(isMore)}"#, invocation.console)
+            return 0
         }
+        let head = ["SEQ", "TIME", "COLLECTOR", "REASON", "TYPE", "ID"]
+        invocation.console.out(
+            letters.isEmpty ? "no dead letters\n" : Table.columns(head, letters.map(\.row)))
         if isMore, let last = letters.last {
             invocation.console.err(
                 "There are more than these \(letters.count): `holdgate dead-letters --after \(last.seq)` goes on, "

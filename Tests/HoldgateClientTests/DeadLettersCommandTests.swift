@@ -89,7 +89,8 @@ private final class Letters: Sendable {
             #expect(run(["--after", "8"], nil) == Printed(status: 0, out: "no dead letters\n"))
             #expect(
                 run(["--after", "7", "--json"], nil).out
-                    == #"{"ok":true,"deadLetters":["# + Letters.line(8) + "]}\n")
+                    == #"{"ok":true,"deadLetters":["# + Letters.line(8) + #"],"more":false}"# + "\n")
+            #expect(run(["--limit", "1", "--json"], nil).out.hasSuffix(#"],"more":true}"# + "\n"))
             #expect(run(["--limit", "0"], nil).status == 2)
         }
         try withHost(Letters(Array(1...2500))) { run in
