@@ -125,7 +125,9 @@ let package = Package(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
         .testTarget(
             name: "HoldgateClientTests",
-            dependencies: ["HoldgateClient", "holdgate", "KeyFiles", "ZeroMQ", "Platform", "CSodium"],
+            dependencies: [
+                "HoldgateClient", "HoldgateHost", "holdgate", "KeyFiles", "ZeroMQ", "Platform", "CSodium",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SessionTests", dependencies: ["session", "HoldgateClient"], swiftSettings: strict),

@@ -182,8 +182,7 @@ public struct Boot {
             """
             the state is damaged: \(error)
             Nothing was opened, and nothing has left. Everything else in the directory is as it was.
-            Put back the state as it was, or accept it as it is with `serve --restored`: that begins a new launch,
-            held, with what can be read.
+            \(StartError.damageAdvice)
             """
         case .full: "the disk is full: make room in the state directory's file system, and start again"
         case .syncFailed, .storage, .unknownVersion: "\(error)"
