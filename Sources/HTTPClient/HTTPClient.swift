@@ -17,27 +17,35 @@ public struct HTTPClient: ~Copyable {
     private let easy: OpaqueHandle
     private let multi: OpaqueHandle
     private let settings: HTTPSettings
+    /// Where libcurl writes what it has to say of an error.
+    private let words: UnsafeMutablePointer<CChar>
 
     typealias OpaqueHandle = UnsafeMutableRawPointer
 
     /// - Throws: `.settings`, with what libcurl does not take.
     public init(_ settings: HTTPSettings) throws(HTTPError) {
         guard Self.isReady, let easy = curl_easy_init() else { throw .settings("libcurl could not start") }
+        let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         do throws(HTTPError) {
+            try Self.check(hg_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, words))
             try Self.apply(settings, to: easy)
             guard let multi = curl_multi_init() else { throw .settings("libcurl could not start") }
             self.multi = multi
         } catch {
             curl_easy_cleanup(easy)
+            words.deallocate()
             throw error
         }
         self.easy = easy
+        self.words = words
         self.settings = settings
     }
 
     deinit {
         curl_easy_cleanup(easy)
         curl_multi_cleanup(multi)
+        words.deallocate()
     }
 
     /// Posts `request.body`, and returns the answer once it is there completely, or what there is of the body where that
@@ -48,6 +56,7 @@ public struct HTTPClient: ~Copyable {
     public mutating func perform(
         _ request: HTTPRequest, cancel: EventFD
     ) throws(HTTPError) -> HTTPResponse {
+        words[0] = 0
         let exchange = Exchange(maxBodyBytes: settings.maxResponseBytes)
         var headers = HeaderList()
         for (name, value) in request.headers { headers.append("\(name): \(value)") }
@@ -114,13 +123,10 @@ public struct HTTPClient: ~Copyable {
     }
 
     private func describe(_ status: CURLcode) -> String {
-        var text = String(cString: curl_easy_strerror(status))
-        if status == CURLE_PEER_FAILED_VERIFICATION {
-            var result = 0
-            _ = hg_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &result)
-            text += result == 0 ? ": its certificate is for another name" : ": nobody known vouches for it"
-        }
-        return text
+        let text = String(cString: curl_easy_strerror(status))
+        // What libcurl says of others has times in it, and is another text each time.
+        guard status == CURLE_PEER_FAILED_VERIFICATION, words[0] != 0 else { return text }
+        return "\(text): \(String(cString: words))"
     }
 
     private func set(_ body: (OpaqueHandle) -> CURLcode) throws(HTTPError) { try Self.check(body(easy)) }

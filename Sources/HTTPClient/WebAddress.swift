@@ -3,6 +3,7 @@ import CCurl
 /// A URL's parts, as libcurl reads them: what is asked of one before it is used.
 public struct WebAddress: Hashable, Sendable {
     public let scheme: String
+    /// Empty where there is none, as in `file:///path`.
     public let host: String
     public let port: String
     /// Whether it names a user or a password.
@@ -13,16 +14,16 @@ public struct WebAddress: Hashable, Sendable {
     public init?(_ text: String) {
         guard let url = curl_url() else { return nil }
         defer { curl_url_cleanup(url) }
-        guard curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK else { return nil }
+        guard curl_url_set(url, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK else { return nil }
         func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
             var value: UnsafeMutablePointer<CChar>?
-            guard curl_url_get(url, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
+            guard curl_url_get(url, part, &value, UInt32(flags | CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK, let value else { return nil }
             defer { curl_free(value) }
             return String(cString: value)
         }
-        guard let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST) else { return nil }
+        guard let scheme = part(CURLUPART_SCHEME) else { return nil }
         self.scheme = scheme.lowercased()
-        self.host = host.lowercased()
+        host = part(CURLUPART_HOST)?.lowercased() ?? ""
         port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? ""
         hasCredentials = part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil
         hasFragment = part(CURLUPART_FRAGMENT) != nil

@@ -81,16 +81,16 @@ final class Courier: Sendable {
             case .idle: _ = wake.wait(timeoutMs: Self.idleMs)
             case .wait(let untilMs): _ = wake.wait(timeoutMs: Int(max(0, untilMs - Clock.monotonicMs())))
             case .post(let post):
-                guard let answer = send(post, &client, &gzip) else { continue }
+                guard let verdict = send(post, &client, &gzip) else { continue }
                 let nowMs = Clock.monotonicMs()
-                let effects = sender.withLock { $0.answered(post, answer, nowMs: nowMs, using: &random) }
+                let effects = sender.withLock { $0.answered(post, verdict, nowMs: nowMs, using: &random) }
                 for effect in effects { perform(effect, &reporter, nowMs) }
             }
         }
     }
 
     /// Nil: it was broken off.
-    private func send(_ post: Sender.Post, _ client: inout HTTPClient, _ gzip: inout Gzip) -> Answer? {
+    private func send(_ post: Sender.Post, _ client: inout HTTPClient, _ gzip: inout Gzip) -> Verdict? {
         var token: String?
         if let path = options.tokenFile {
             // Read each time: a new one is taken at once.
@@ -114,11 +114,11 @@ final class Courier: Sendable {
                 request.url = target
                 response = try client.perform(request, cancel: cancel)
             }
-            return Answer(response, isCompressed: isCompressed, secret: token, wallMs: Clock.wallMs())
+            return Verdict(response, isCompressed: isCompressed, secret: token, wallMs: Clock.wallMs())
         } catch {
             switch error {
             case .cancelled: return nil
-            case .failed(let reason), .settings(let reason): return .later(reason)
+            case .failed(let reason), .settings(let reason): return .later(Verdict.clean(reason, bytes: 300))
             }
         }
     }

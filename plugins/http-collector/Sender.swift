@@ -140,7 +140,7 @@ struct Sender: Sendable {
 
     /// How many of the queue's first events make the next batch.
     private func batchCount() -> Int {
-        var bytes = Post.byteCount(queue[0])
+        var bytes = 1 + Post.byteCount(queue[0])
         var openings = 1
         for index in 1..<max(1, min(queue.count, limits.events)) {
             bytes += Post.byteCount(queue[index])
@@ -151,7 +151,7 @@ struct Sender: Sendable {
     }
 
     mutating func answered(
-        _ post: Post, _ answer: Answer, nowMs: Int64, using random: inout some RandomNumberGenerator
+        _ post: Post, _ answer: Verdict, nowMs: Int64, using random: inout some RandomNumberGenerator
     ) -> [Effect] {
         guard post.epoch == epoch else { return [] }
         switch answer {

@@ -1,7 +1,7 @@
 import HTTPClient
 
 /// What an answer of the receiver, or none, means for the events that were posted.
-enum Answer: Hashable {
+enum Verdict: Hashable {
     case taken
     /// For what is in them; the text is for the dead letter of one.
     case refused(String)
