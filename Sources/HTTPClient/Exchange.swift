@@ -2,14 +2,16 @@ import CCurl
 
 /// What has come of an answer so far: filled by libcurl's callbacks, on the thread that performs the request.
 final class Exchange {
-    /// More than any server needs; what comes after them is left out.
-    private static let maxHeaders = 100
+    /// More than any server needs, all that comes ahead of the last answer included; libcurl has no bound of its own.
+    static let maxHeadBytes = 64 << 10
 
     let maxBodyBytes: Int
     private(set) var headers: [(name: String, value: String)] = []
     private(set) var body: [UInt8] = []
     /// The body is longer than it may be; its beginning is kept.
     private(set) var isOverfull = false
+    private var headBytes = 0
+    var isHeadOverfull: Bool { headBytes > Self.maxHeadBytes }
 
     init(maxBodyBytes: Int) { self.maxBodyBytes = maxBodyBytes }
 
@@ -21,13 +23,19 @@ final class Exchange {
         return !isOverfull
     }
 
-    /// One line of an answer's head, its status line included.
-    func takeHeader(_ line: String) {
-        // Another answer begins: those before, as `100 Continue`, said nothing.
-        if line.hasPrefix("HTTP/") { return headers.removeAll() }
-        guard let colon = line.firstIndex(of: ":"), headers.count < Self.maxHeaders else { return }
-        let value = line[line.index(after: colon)...]
-        headers.append((line[..<colon].lowercased(), value.trimmingBlanks()))
+    /// One line of an answer's head, its status line included. False ends the transfer.
+    func takeHeader(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        headBytes += bytes.count
+        guard !isHeadOverfull else { return false }
+        let line = String(decoding: bytes, as: UTF8.self)
+        if line.hasPrefix("HTTP/") {
+            // Another answer begins: those before, as `100 Continue`, said nothing.
+            headers.removeAll()
+        } else if let colon = line.firstIndex(of: ":") {
+            let value = line[line.index(after: colon)...]
+            headers.append((line[..<colon].lowercased(), value.trimmingBlanks()))
+        }
+        return true
     }
 }
 
@@ -55,8 +63,7 @@ func takeHeader(
 ) -> Int {
     let exchange = Unmanaged<Exchange>.fromOpaque(context!).takeUnretainedValue()
     let all = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    exchange.takeHeader(String(decoding: all, as: UTF8.self))
-    return all.count
+    return exchange.takeHeader(all) ? all.count : 0
 }
 
 /// Lines for a request's head, in libcurl's form.

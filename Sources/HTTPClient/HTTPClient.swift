@@ -109,6 +109,9 @@ public struct HTTPClient: ~Copyable {
     }
 
     private func answer(_ status: CURLcode, _ exchange: Exchange) throws(HTTPError) -> HTTPResponse {
+        guard !exchange.isHeadOverfull else {
+            throw .failed("the head of the answer has more than \(Exchange.maxHeadBytes) bytes")
+        }
         let isCut = status == CURLE_WRITE_ERROR && exchange.isOverfull
         guard status == CURLE_OK || isCut else { throw .failed(describe(status)) }
         var code = 0

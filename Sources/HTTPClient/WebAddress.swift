@@ -14,10 +14,14 @@ public struct WebAddress: Hashable, Sendable {
     public init?(_ text: String) {
         guard let url = curl_url() else { return nil }
         defer { curl_url_cleanup(url) }
-        guard curl_url_set(url, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK else { return nil }
+        guard curl_url_set(url, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK else {
+            return nil
+        }
         func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
             var value: UnsafeMutablePointer<CChar>?
-            guard curl_url_get(url, part, &value, UInt32(flags | CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK, let value else { return nil }
+            guard curl_url_get(url, part, &value, UInt32(flags | CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK,
+                let value
+            else { return nil }
             defer { curl_free(value) }
             return String(cString: value)
         }

@@ -3,7 +3,7 @@
 `Receiver(behave)` asks `behave(post)` what to do with each post, in order. It returns
 
 - a status, or (status, headers), or (status, headers, body): that is the answer;
-- one of CLOSE, RESET, SHORT, ENDLESS, STALL: see there.
+- one of CLOSE, RESET, SHORT, ENDLESS, HEADERS, STALL: see there.
 
 What was answered with 2xx, or was to be, is in `taken`, for a receiver has the events whether or not its answer arrives.
 """
@@ -21,6 +21,7 @@ CLOSE = "takes the events, and closes the connection without an answer"
 RESET = "takes the events, and resets the connection in the middle of its answer"
 SHORT = "takes the events, and answers with fewer bytes than it says"
 ENDLESS = "takes the events, and answers with a body that does not end"
+HEADERS = "takes the events, and answers with a head that does not end"
 STALL = "takes nothing, and answers nothing as long as the connection lasts"
 
 
@@ -169,6 +170,10 @@ class Receiver:
             connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             while True:
                 connection.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        if action == HEADERS:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                connection.sendall(b"X-More: " + b"x" * 4096 + b"\r\n")
         status, headers, text = parts(action)
         head = f"HTTP/1.1 {status} Said\r\nContent-Length: {len(text)}\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())

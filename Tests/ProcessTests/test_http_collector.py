@@ -1,6 +1,7 @@
 """The bundled collector that posts to a URL: whatever the receiver does, each event arrives, in order."""
 
 import json
+import os
 import ssl
 import subprocess
 
@@ -9,7 +10,7 @@ import pytest
 import holdgate
 from bundled import Bundled
 from holdgate import BIN, PATIENCE, environment, event, events, wait_until
-from receiver import CLOSE, ENDLESS, RESET, SHORT, STALL, Receiver, script
+from receiver import CLOSE, ENDLESS, HEADERS, RESET, SHORT, STALL, Receiver, script
 
 FAST = ("--backoff-ms", "20", "--max-backoff-ms", "100")
 
@@ -153,7 +154,7 @@ def test_what_says_nothing_of_events_is_tried_again_for_ever(operating, receiver
     assert f"status {status}" in collector.log()
 
 
-@pytest.mark.parametrize("action", [CLOSE, RESET, SHORT, ENDLESS])
+@pytest.mark.parametrize("action", [CLOSE, RESET, SHORT, ENDLESS, HEADERS])
 def test_an_answer_that_is_not_whole_is_none(operating, receivers, collectors, action):
     receiver = receivers(script(action, action))
     collectors(operating, receiver)
@@ -295,6 +296,29 @@ def test_redirects_to_other_servers_are_never_followed(operating, receivers, col
 
 
 # -- the host
+
+
+def test_it_keeps_every_promise_of_a_plugin(receivers):
+    receiver = receivers()
+    done = holdgate.run_command(None, "plugins", "check", "--json", "--timeout", "4s", "--", str(BIN / "http-collector"),
+                                "--url", receiver.url())
+    card = json.loads(done.stdout)
+    assert [row for row in card["promises"] if row["verdict"] == "broken"] == [], card
+    assert done.returncode == 0 and card["roles"] == ["attach", "collect"]
+
+
+def test_a_host_starts_it_by_itself(hosts, receivers, tmp_path):
+    receiver = receivers()
+    (tmp_path / "http-collector").symlink_to(holdgate.ROOT / "plugins/http-collector")
+    os.environ["HTTP_COLLECTOR_URL"] = receiver.url()
+    try:
+        host = hosts("--operating", "--plugins", str(tmp_path))
+    finally:
+        del os.environ["HTTP_COLLECTOR_URL"]
+    wait_until(lambda: any(row["state"] == "attached" for row in host.ok("plugins")["plugins"]), "it to attach")
+    host.accept(events(1, 3))
+    receiver.wait_for(3)
+    assert host.stop() == 0
 
 
 def test_a_hold_drains_through_it(operating, receivers, collectors):
