@@ -118,14 +118,14 @@ public final class Plugin: Sendable {
     public func run(
         notice: (Notice) -> Void = { _ in }, handler: Handler = Plugin.noHandler
     ) throws -> Ending {
-        try run(notice: notice) { deliveries in .acknowledge(try handler(deliveries)) }
+        try serve(notice: notice) { deliveries in .acknowledge(try handler(deliveries)) }
     }
 
     /// As `run`, for events that take their time: the attachment goes on meanwhile, with its heartbeats, and a kill is
     /// heard at once. `windowBytes` bounds what is under way.
     ///
     /// ```swift
-    /// let ending = try plugin.run { deliveries in
+    /// let ending = try plugin.runDeferred { deliveries in
     ///     queue.push(deliveries)      // another thread calls plugin.acknowledge(through:of:) once they are stored
     /// }
     /// ```
@@ -133,8 +133,8 @@ public final class Plugin: Sendable {
     /// - Parameters:
     ///   - notice: as above. `.attached` means that what is not acknowledged comes again.
     ///   - taker: takes the deliveries, and returns without waiting.
-    public func run(notice: (Notice) -> Void = { _ in }, taker: Taker) throws -> Ending {
-        try run(notice: notice) { deliveries in
+    public func runDeferred(notice: (Notice) -> Void = { _ in }, taker: Taker) throws -> Ending {
+        try serve(notice: notice) { deliveries in
             try taker(deliveries)
             return .later
         }
@@ -150,7 +150,7 @@ public final class Plugin: Sendable {
         acknowledgements.post(Acknowledgement(through: through, launch: launch, rejects: rejects))
     }
 
-    private func run(notice: (Notice) -> Void, take: PluginLine.Take) throws -> Ending {
+    private func serve(notice: (Notice) -> Void, take: PluginLine.Take) throws -> Ending {
         var line = try PluginLine(configuration, acknowledgements, context: context)
         while !isStopped.withLock({ $0 }) {
             if let ending = try line.turn(wake, notice: notice, take: take) { return ending }

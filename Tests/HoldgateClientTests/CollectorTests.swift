@@ -237,9 +237,9 @@ private final class FakePluginEndpoint: Sendable {
         configuration.endpoint = host.endpoint
         let waiting = try Plugin(configuration)
         core.withLock { $0 = waiting }
-        let ending = try waiting.run(taker: { deliveries in
-            taken.withLock { $0 += deliveries.map(\.last) }
-        })
+        let ending = try waiting.runDeferred { deliveries in
+            for delivery in deliveries { taken.withLock { $0.append(delivery.last) } }
+        }
         #expect(ending == .superseded)
         #expect(plugin.state.withLock { $0.acks.map(\.text) }.last == #"{"type":"ack","through":4}"#)
         #expect(beats.withLock { $0 } >= 2)

@@ -331,22 +331,22 @@ def test_a_hold_drains_through_it(operating, receivers, collectors):
 
 
 @pytest.mark.parametrize("trouble", [503, STALL])
-def test_after_a_kill_nothing_is_posted_any_more(operating, receivers, collectors, trouble):
+def test_after_a_kill_nothing_is_posted_any_more(hosts, receivers, collectors, trouble):
+    host = hosts("--operating", ports=holdgate.free_ports())
     receiver = receivers(lambda post: trouble)
-    collector = collectors(operating, receiver)
-    operating.accept(events(1, 100))
+    collector = collectors(host, receiver)
+    host.accept(events(1, 100))
     receiver.wait_for_posts(1)
     before = collector.attachments()
-    operating.ok("kill")
-    wait_until(lambda: collector.attachments() > before, "it to hear of the kill")
+    host.ok("kill")
     if trouble == STALL:
         receiver.ended.get(timeout=PATIENCE)
+    wait_until(lambda: collector.attachments() > before, "it to hear of the kill")
     count = len(receiver.posts)
     receiver.behave = lambda post: 200
-    operating.restart("--new-launch", "--operating")
-    collector.stop()
-    collector.start()
-    operating.accept(events(101, 3))
+    host.restart("--new-launch", "--operating")
+    wait_until(lambda: collector.attachments() > before + 1, "it to attach to the next launch")
+    host.accept(events(101, 3))
     receiver.wait_for(3)
     assert receiver.ids == names(101, 3), "of those before nothing came"
     assert all(set(post.ids) <= set(names(101, 3)) for post in receiver.posts[count:])

@@ -53,7 +53,7 @@ enum HTTPCollector {
                 plugin.stop()
             }
         }
-        let ending = Result { try plugin.run(notice: { hear($0, courier) }, taker: courier.take) }
+        let ending = Result { try plugin.runDeferred(notice: { hear($0, courier) }, taker: courier.take) }
         courier.stop()
         sending.join()
         if let error = failure.withLock({ $0 }) { throw error }
