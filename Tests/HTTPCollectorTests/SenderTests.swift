@@ -38,7 +38,7 @@ final class Desk {
     func take(_ events: [Event], of launch: LaunchID) -> [Sender.Effect] { sender.take(events, of: launch) }
 
     func answered(_ post: Sender.Post, _ verdict: Verdict) -> [Sender.Effect] {
-        sender.answered(post, verdict, nowMs: nowMs, using: &random)
+        sender.answered(post, verdict, nowMs: nowMs, random: random.next())
     }
 
     /// The post that is due, if there is one.

@@ -11,11 +11,11 @@ import Testing
         for _ in 0..<100 {
             var backoff = Backoff(firstMs: 200, maxMs: 30_000)
             for full in [200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000] as [Int64] {
-                let waitMs = backoff.next(using: &random)
+                let waitMs = backoff.next(random: random.next())
                 #expect((full / 2...full).contains(waitMs))
             }
             backoff.reset()
-            let waitMs = backoff.next(using: &random)
+            let waitMs = backoff.next(random: random.next())
             #expect((100...200).contains(waitMs))
         }
     }
@@ -24,7 +24,7 @@ import Testing
         var random = SplitMix64(seed: 4)
         let waits = (0..<100).map { _ in
             var backoff = Backoff(firstMs: 10_000, maxMs: 30_000)
-            return backoff.next(using: &random)
+            return backoff.next(random: random.next())
         }
         #expect(Set(waits).count > 50)
     }
@@ -33,7 +33,7 @@ import Testing
         var random = SplitMix64(seed: 5)
         var backoff = Backoff(firstMs: 1 << 31, maxMs: 1 << 31)
         for _ in 0..<200 {
-            let waitMs = backoff.next(using: &random)
+            let waitMs = backoff.next(random: random.next())
             #expect((1 << 30...1 << 31).contains(waitMs))
         }
     }

@@ -10,12 +10,13 @@ struct Backoff: Hashable {
         self.maxMs = maxMs
     }
 
-    mutating func next(using random: inout some RandomNumberGenerator) -> Int64 {
+    /// - Parameter random: any number, by chance.
+    mutating func next(random: UInt64) -> Int64 {
         // 2^40 times the first one is beyond every bound.
         let (full, isTooMuch) = firstMs.multipliedReportingOverflow(by: 1 << Int64(min(attempts, 40)))
         attempts += 1
         let bounded = isTooMuch ? maxMs : min(full, maxMs)
-        return bounded - Int64.random(in: 0...(bounded / 2), using: &random)
+        return bounded - Int64(random % UInt64(bounded / 2 + 1))
     }
 
     mutating func reset() { attempts = 0 }

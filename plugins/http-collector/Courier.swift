@@ -71,19 +71,19 @@ final class Courier: Sendable {
         var client = try HTTPClient(options.http)
         var gzip = try Gzip()
         var reporter = Reporter()
-        var random = SystemRandomNumberGenerator()
         while true {
             // Emptied before it is asked what there is to do: nothing that is signalled later is missed.
             cancel.drain()
             wake.drain()
             if isStopped.withLock({ $0 }) { return }
-            switch sender.withLock({ $0.next(nowMs: Clock.monotonicMs()) }) {
+            let nowMs = Clock.monotonicMs()
+            switch sender.withLock({ $0.next(nowMs: nowMs) }) {
             case .idle: _ = wake.wait(timeoutMs: Self.idleMs)
-            case .wait(let untilMs): _ = wake.wait(timeoutMs: Int(max(0, untilMs - Clock.monotonicMs())))
+            case .wait(let untilMs): _ = wake.wait(timeoutMs: Int(max(0, untilMs - nowMs)))
             case .post(let post):
                 guard let verdict = send(post, &client, &gzip) else { continue }
-                let nowMs = Clock.monotonicMs()
-                let effects = sender.withLock { $0.answered(post, verdict, nowMs: nowMs, using: &random) }
+                let (nowMs, random) = (Clock.monotonicMs(), UInt64.random(in: 0 ... .max))
+                let effects = sender.withLock { $0.answered(post, verdict, nowMs: nowMs, random: random) }
                 for effect in effects { perform(effect, &reporter, nowMs) }
             }
         }

@@ -151,7 +151,7 @@ struct Sender: Sendable {
     }
 
     mutating func answered(
-        _ post: Post, _ answer: Verdict, nowMs: Int64, using random: inout some RandomNumberGenerator
+        _ post: Post, _ answer: Verdict, nowMs: Int64, random: UInt64
     ) -> [Effect] {
         guard post.epoch == epoch else { return [] }
         switch answer {
@@ -161,28 +161,28 @@ struct Sender: Sendable {
             rejectedInRow = 0
             grow()
             return [.report(.back)] + finish(post, [])
-        case .refused(let reason): return refused(post, reason, nowMs, &random)
+        case .refused(let reason): return refused(post, reason, nowMs, random)
         case .tooLarge(let reason):
             // Not by one event that is too large alone.
             if post.events.count > 1 { maxBytes = max(1, min(maxBytes, post.byteCount / 2)) }
             postsSinceTooLarge = 0
-            let effects = refused(post, reason, nowMs, &random)
+            let effects = refused(post, reason, nowMs, random)
             return effects + (post.events.count > 1 ? [.report(.smaller(bytes: maxBytes))] : [])
         case .plainWanted:
             compresses = false
             return [.report(.plain)]
-        case .later(let reason, let afterMs): return later(reason, afterMs, nowMs, &random)
+        case .later(let reason, let afterMs): return later(reason, afterMs, nowMs, random)
         }
     }
 
     private mutating func refused(
-        _ post: Post, _ reason: String, _ nowMs: Int64, _ random: inout some RandomNumberGenerator
+        _ post: Post, _ reason: String, _ nowMs: Int64, _ random: UInt64
     ) -> [Effect] {
         if post.events.count == 1, limits.rejectsInRow > 0, rejectedInRow >= limits.rejectsInRow {
             let all =
                 "\(reason): \(rejectedInRow) events one after another were refused, which is not their fault: no more "
                 + "are given up (--max-rejects)"
-            return later(all, nil, nowMs, &random)
+            return later(all, nil, nowMs, random)
         }
         // It answers, so it is there.
         backoff.reset()
@@ -203,9 +203,9 @@ struct Sender: Sendable {
     }
 
     private mutating func later(
-        _ reason: String, _ afterMs: Int64?, _ nowMs: Int64, _ random: inout some RandomNumberGenerator
+        _ reason: String, _ afterMs: Int64?, _ nowMs: Int64, _ random: UInt64
     ) -> [Effect] {
-        let waitMs = max(backoff.next(using: &random), min(afterMs ?? 0, limits.maxRetryAfterMs))
+        let waitMs = max(backoff.next(random: random), min(afterMs ?? 0, limits.maxRetryAfterMs))
         notBeforeMs = nowMs + waitMs
         return [.report(.away(reason, waitMs: waitMs))]
     }
