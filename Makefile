@@ -60,7 +60,7 @@ test-tsan: deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
 	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
-		$(PYTEST) $(foreach room,ingest plugin kill cli keys supervision,Tests/ProcessTests/test_$(room).py)
+		$(PYTEST) $(foreach room,ingest plugin kill cli keys supervision http_collector,Tests/ProcessTests/test_$(room).py)
 
 ## Twelve ways to break the code, each of which some test must notice.
 mutants: deps

@@ -16,6 +16,7 @@ let package = Package(
         .executable(name: "session", targets: ["session"]),
         .executable(name: "engagement", targets: ["engagement"]),
         .executable(name: "consent-manager", targets: ["consent-manager"]),
+        .executable(name: "http-collector", targets: ["http-collector"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -24,6 +25,8 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ"),
         .systemLibrary(name: "CSodium"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CZlib"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
             linkerSettings: [.linkedLibrary("simdjson")]),
@@ -41,6 +44,8 @@ let package = Package(
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        .target(
+            name: "HTTPClient", dependencies: ["CCurl", "CZlib", "Platform"], swiftSettings: strict),
         .target(
             name: "Journal",
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
@@ -86,6 +91,9 @@ let package = Package(
             name: "consent-manager",
             dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "SQLite", "CSodium"],
             path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
+            name: "http-collector", dependencies: ["HoldgateClient", "HTTPClient", "KeyFiles", "Platform"],
+            path: "plugins/http-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -140,6 +148,10 @@ let package = Package(
         .testTarget(
             name: "PluginTests",
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPCollectorTests",
+            dependencies: ["http-collector", "HTTPClient", "HoldgateClient", "Simulator"],
             swiftSettings: strict),
         .testTarget(
             name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient", "SQLite"],
