@@ -73,3 +73,4 @@ bench: build
 	$(PYTHON) Benchmarks/ingest.py
 	$(PYTHON) Benchmarks/request.py
 	$(PYTHON) Benchmarks/keys.py
+	$(PYTHON) Benchmarks/http.py

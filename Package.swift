@@ -17,6 +17,7 @@ let package = Package(
         .executable(name: "engagement", targets: ["engagement"]),
         .executable(name: "consent-manager", targets: ["consent-manager"]),
         .executable(name: "http-collector", targets: ["http-collector"]),
+        .executable(name: "http-gateway", targets: ["http-gateway"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
     ],
@@ -27,6 +28,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CCurl"),
         .systemLibrary(name: "CZlib"),
+        .systemLibrary(name: "CMicroHTTPD"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
             linkerSettings: [.linkedLibrary("simdjson")]),
@@ -44,6 +46,7 @@ let package = Package(
         .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: strict),
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "Platform"], swiftSettings: strict),
         .target(
             name: "HTTPClient", dependencies: ["CCurl", "CZlib", "Platform"], swiftSettings: strict),
         .target(
@@ -94,6 +97,10 @@ let package = Package(
         .executableTarget(
             name: "http-collector", dependencies: ["HoldgateClient", "HTTPClient", "KeyFiles", "Platform"],
             path: "plugins/http-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+            name: "http-gateway",
+            dependencies: ["Access", "CSodium", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
+            path: "plugins/http-gateway", exclude: ["README.md", "plugin.json"],
+            resources: [.embedInCode("openapi.json")], swiftSettings: strict),
 
         .testTarget(
             name: "HistoryTests",
@@ -156,6 +163,12 @@ let package = Package(
         .testTarget(
             name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient", "SQLite"],
             swiftSettings: strict),
+        .testTarget(
+            name: "HTTPGatewayTests",
+            dependencies: ["http-gateway", "Access", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPServerTests", dependencies: ["HTTPServer", "Platform"], swiftSettings: strict),
         .testTarget(
             name: "HostConfigurationTests", dependencies: ["HoldgateHost", "Engine", "Wire", "Platform"],
             swiftSettings: strict),

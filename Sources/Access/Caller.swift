@@ -12,8 +12,8 @@ public struct Caller: Hashable, Sendable {
         self.permissions = permissions
     }
 
-    /// Whether a producer or a plugin of this caller may have that name: the caller's own, or one that goes on
-    /// after it with `/`.
+    /// Whether this caller may give that name to a producer, a plugin or the source of a command: its own, or one that
+    /// goes on after it with `/`.
     public func owns(_ other: String) -> Bool {
         guard let name else { return true }
         guard other.utf8.starts(with: name.utf8) else { return false }

@@ -6,14 +6,15 @@ import Wire
 // Requests on `control`: lifecycle commands go on to `Engine+Commands`, queries are answered here.
 extension Engine {
     ///
-    /// - Parameter caller: where the host asks for keys, its name is the request's `source`, whatever that said.
+    /// - Parameter caller: where the host asks for keys, the request's `source` is its name, or goes on after that
+    ///   with `/`, whatever else it said.
     public mutating func handle(
         _ request: ControlRequest, from requester: Requester, by caller: Caller = .anybody, now: Now,
         into effects: inout [Effect]
     ) {
         statistics.requests += 1
         var request = request
-        if let name = caller.name { request.source = name }
+        if let name = caller.name, !caller.owns(request.source ?? "") { request.source = name }
         guard isAllowed(request, requester, caller, now: now, into: &effects) else { return }
         guard request.gate.isEmpty else {
             let path = request.gate.joined(separator: "/")

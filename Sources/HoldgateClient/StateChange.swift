@@ -53,7 +53,7 @@ public struct StateChange: Hashable, Sendable {
     }
 
     /// The transition of a history record; nil for records of something else.
-    init?(_ record: HistoryRecord) {
+    public init?(_ record: HistoryRecord) {
         let value = record.value
         guard let command = value["command"]?.asString, LifecycleCause(rawValue: command) != nil,
             value["changed"]?.asBool != false,

@@ -10,9 +10,9 @@ public struct KeyFileError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Reading and writing of small files that others must not read, or must not write.
-enum PrivateFile {
+public enum PrivateFile {
     /// Bits of a mode that must not be set.
-    enum Forbidden: mode_t {
+    public enum Forbidden: mode_t {
         /// Of a secret: nobody else reads or writes it.
         case others = 0o077
         /// Of what is believed: nobody else writes it.
@@ -20,13 +20,13 @@ enum PrivateFile {
     }
 
     /// Larger files are refused.
-    static let maxBytes = 1 << 20
+    public static let maxBytes = 1 << 20
 
     /// The file's text; nil where there is none.
     ///
     /// The file must be a regular one, not a link, that belongs to the user of this process or to root. Root also takes
     /// one of whoever has the directory: it looks after hosts that run as other users.
-    static func read(_ path: String, _ forbidden: Forbidden) throws(KeyFileError) -> String? {
+    public static func read(_ path: String, _ forbidden: Forbidden) throws(KeyFileError) -> String? {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -70,7 +70,7 @@ enum PrivateFile {
         }
     }
 
-    enum Replacing {
+    public enum Replacing: Hashable, Sendable {
         case never
         case whatIsThere
         /// What is there, whose mode and owner stay.
@@ -87,7 +87,7 @@ enum PrivateFile {
     /// Writes a file that its owner alone may read and write; on disk, under its name, when this returns.
     ///
     /// - Parameter owner: whose a new one is; nil: the process's own.
-    static func write(
+    public static func write(
         _ text: String, _ path: String, _ replacing: Replacing, owner: (uid: uid_t, gid: gid_t)? = nil
     ) throws(KeyFileError) {
         // Nobody else's, in this process either.

@@ -67,19 +67,26 @@ import Wire
         #expect(desk.records.count == count && desk.engine.statistics.forbidden == 1)
     }
 
-    @Test func theSourceIsTheNameThatTheKeyProves() {
+    @Test(arguments: [
+        ("somebody else", "consent"), ("consent", "consent"), ("consent/page", "consent/page"),
+        ("consentual", "consent"), ("", "consent"), (nil, "consent"),
+    ])
+    func theSourceIsTheNameThatTheKeyProves(said: String?, recorded: String) {
         var desk = Desk()
         let request = ControlRequest(
-            .holdOperation(waitMs: nil, gatedEvents: nil), source: "somebody else", reason: "r")
+            .holdOperation(waitMs: nil, gatedEvents: nil), source: said, reason: "r")
         #expect(ask(&desk, request, by: consent)?.error == nil)
         #expect(
             desk.records.contains {
-                $0.command == "holdOperation" && $0.source == "consent" && $0.reason == "r"
+                $0.command == "holdOperation" && $0.source == recorded && $0.reason == "r"
             })
-        // Where nobody is asked it is what the request says.
-        var open = Desk()
-        #expect(ask(&open, request, by: .anybody)?.error == nil)
-        #expect(open.records.contains { $0.source == "somebody else" })
+    }
+
+    @Test func theSourceIsWhatTheRequestSaysWhereNobodyIsAsked() {
+        var desk = Desk()
+        let request = ControlRequest(.holdOperation(waitMs: nil, gatedEvents: nil), source: "somebody else")
+        #expect(ask(&desk, request, by: .anybody)?.error == nil)
+        #expect(desk.records.contains { $0.source == "somebody else" })
     }
 
     /// A key of one name is none of another's: what was answered to one is not told to the other.
