@@ -97,6 +97,7 @@ let package = Package(
         .executableTarget(
             name: "http-collector", dependencies: ["HoldgateClient", "HTTPClient", "KeyFiles", "Platform"],
             path: "plugins/http-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
             name: "http-gateway",
             dependencies: ["Access", "CSodium", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
             path: "plugins/http-gateway", exclude: ["README.md", "plugin.json"],
