@@ -14,7 +14,7 @@ SEEDS ?= 200000
 
 SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
 
-.PHONY: run test test-long build deps format lint test-asan test-tsan mutants bench
+.PHONY: run test test-long build docs deps format lint test-asan test-tsan mutants bench
 
 ## Installs what is missing (Debian); silent when nothing is.
 deps:
@@ -23,6 +23,10 @@ deps:
 ## The release build of the host, its commands and the plugins. Warnings are errors (see Package.swift).
 build: deps
 	swift build -c release
+
+## docs/cli.md, from the commands' own help; a test compares it.
+docs: build
+	.build/release/holdgate help --markdown > docs/cli.md
 
 ## A host that starts the bundled plugins itself; Ctrl-C stops them all.
 run: build
@@ -56,7 +60,7 @@ test-tsan: deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
 	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
-		$(PYTEST) $(foreach room,ingest plugin kill cli keys supervision,Tests/ProcessTests/test_$(room).py)
+		$(PYTEST) $(foreach room,ingest plugin kill cli keys supervision http_collector,Tests/ProcessTests/test_$(room).py)
 
 ## Twelve ways to break the code, each of which some test must notice.
 mutants: deps

@@ -16,6 +16,7 @@ let package = Package(
         .executable(name: "session", targets: ["session"]),
         .executable(name: "engagement", targets: ["engagement"]),
         .executable(name: "consent-manager", targets: ["consent-manager"]),
+        .executable(name: "http-collector", targets: ["http-collector"]),
         .executable(name: "http-gateway", targets: ["http-gateway"]),
         .library(name: "HoldgateClient", targets: ["HoldgateClient"]),
         .library(name: "HoldgateHost", targets: ["HoldgateHost"]),
@@ -25,6 +26,8 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ"),
         .systemLibrary(name: "CSodium"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CMicroHTTPD"),
         .target(
             name: "CSimdJSON", cxxSettings: [.unsafeFlags(["-O3"])],
@@ -44,6 +47,8 @@ let package = Package(
         .target(name: "ZeroMQ", dependencies: ["CZeroMQ"], swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
         .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "Platform"], swiftSettings: strict),
+        .target(
+            name: "HTTPClient", dependencies: ["CCurl", "CZlib", "Platform"], swiftSettings: strict),
         .target(
             name: "Journal",
             dependencies: ["Lifecycle", "Ledger", "Wire", "Platform", "CSodium", "CPlatform"],
@@ -90,6 +95,9 @@ let package = Package(
             dependencies: ["HoldgateClient", "Lifecycle", "Platform", "ZeroMQ", "SQLite", "CSodium"],
             path: "plugins/consent-manager", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
         .executableTarget(
+            name: "http-collector", dependencies: ["HoldgateClient", "HTTPClient", "KeyFiles", "Platform"],
+            path: "plugins/http-collector", exclude: ["README.md", "plugin.json"], swiftSettings: strict),
+        .executableTarget(
             name: "http-gateway",
             dependencies: ["Access", "CSodium", "HTTPServer", "HoldgateClient", "KeyFiles", "Platform"],
             path: "plugins/http-gateway", exclude: ["README.md", "plugin.json"],
@@ -133,7 +141,9 @@ let package = Package(
             name: "PlatformTests", dependencies: ["Platform", "CPlatform"], swiftSettings: strict),
         .testTarget(
             name: "HoldgateClientTests",
-            dependencies: ["HoldgateClient", "holdgate", "KeyFiles", "ZeroMQ", "Platform", "CSodium"],
+            dependencies: [
+                "HoldgateClient", "HoldgateHost", "holdgate", "KeyFiles", "ZeroMQ", "Platform", "CSodium",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SessionTests", dependencies: ["session", "HoldgateClient"], swiftSettings: strict),
@@ -146,6 +156,10 @@ let package = Package(
         .testTarget(
             name: "PluginTests",
             dependencies: ["file-collector", "state-logger", "HoldgateClient", "ZeroMQ", "Platform"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPCollectorTests",
+            dependencies: ["http-collector", "HTTPClient", "HoldgateClient", "Simulator"],
             swiftSettings: strict),
         .testTarget(
             name: "ConsentTests", dependencies: ["consent-manager", "HoldgateClient", "SQLite"],

@@ -9,6 +9,8 @@ struct Drain: Hashable, Sendable {
     var names: Set<String>
     /// Events that somebody waited for when it began.
     let total: UInt64
+    /// By the monotonic clock.
+    let beganMs: Int64
     /// By the monotonic clock; nil before the hold is on disk, and without a timeout.
     var deadlineMs: Int64?
     var lastProgressMs: Int64

@@ -54,7 +54,7 @@ extension Engine {
         case .configuration:
             reply(request, requester, [.init("configuration", internalConfiguration)], into: &effects)
         case .plugins: reply(request, requester, [.init("plugins", pluginRows(now: now))], into: &effects)
-        case .stats: reply(request, requester, [.init("stats", statisticsObject(now: now))], into: &effects)
+        case .stats: reply(request, requester, statisticsMembers(now: now), into: &effects)
         case .configure(let patch): configure(request, patch, requester, into: &effects)
         case .forget(let name): forget(request, name, requester, now: now, into: &effects)
         case .history(let after, let limit):
@@ -226,6 +226,7 @@ extension Engine {
         drain?.names.remove(name)
         forgetDone()
         note(.forgotten(collector: name), into: &effects)
+        if command == "evicted" { statistics.collectorsEvicted += 1 }
         report(name, command == "evicted" ? .evicted : .detached, reason, into: &effects)
         var facts = RecordFacts()
         facts.collector = name

@@ -59,17 +59,13 @@ extension Engine {
     static let inFlightRanges = 4096
 
     mutating func beginDrain(through: JournalSeq, now: Now) {
-        var begun = Drain(
-            through: through, names: Set(durable.keys), total: 0, deadlineMs: nil,
-            lastProgressMs: now.monotonicMs,
-            lastRemaining: 0)
-        drain = begun
-        let total = pending
-        begun = Drain(
-            through: through, names: begun.names, total: total, deadlineMs: nil,
-            lastProgressMs: now.monotonicMs,
-            lastRemaining: total)
-        drain = begun
+        func begun(_ total: UInt64) -> Drain {
+            Drain(
+                through: through, names: Set(durable.keys), total: total, beganMs: now.monotonicMs,
+                deadlineMs: nil, lastProgressMs: now.monotonicMs, lastRemaining: total)
+        }
+        drain = begun(0)
+        drain = begun(pending)
     }
 
     /// The hold is on disk: its time runs from here. (Blocks accepted before it are on disk by now too.)
@@ -113,7 +109,7 @@ extension Engine {
         guard count > 0 else { return }
         discards.addDiscard(range)
         forgetDone()
-        statistics.eventsDiscarded += count
+        statistics.countDiscarded(count, reason)
         unrecordedDiscards[reason, default: 0] += count
         note(.discarded(range, reason), into: &effects)
     }

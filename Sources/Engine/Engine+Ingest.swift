@@ -20,11 +20,12 @@ extension Engine {
             repliesAfterKill.count < Self.awaitingKillLimit
         {
             // A kill was read and is not on disk yet: the answer shows it, and so comes after it.
+            statistics.countRefused(summary.count)
             repliesAfterKill.append(Waiting(stamp: nil, requester: requester, id: header.id))
             return .settled
         }
         if let refusal = refusalBeforeAnything() {
-            statistics.blocksRefused += 1
+            statistics.countRefused(summary.count)
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
         }
@@ -44,14 +45,14 @@ extension Engine {
             discard(summary, batch, requester, header.id, into: &effects)
             return .settled
         case .refuse:
-            statistics.blocksRefused += 1
+            statistics.countRefused(summary.count)
             let error = NotOperatingError(state: lifecycle.state)
             let refusal = WireError(.notOperating, error.description, retryable: error.isRetryable)
             reply(requester, header.id, .refused(refusal, lastBatch: nil), into: &effects)
             return .settled
         }
         if queuedBytes + UInt64(summary.byteCount) > configuration.queueLimitBytes {
-            statistics.blocksRefused += 1
+            statistics.countRefused(summary.count)
             let refusal = WireError(
                 .overloaded,
                 "the queue is full (\(queuedBytes) bytes): collectors are behind; send it again later",
@@ -92,7 +93,7 @@ extension Engine {
         if case .duplicate = producers.verdict(on: batch) {
             statistics.eventsDuplicate += UInt64(summary.count)
         } else {
-            statistics.blocksRefused += 1
+            statistics.countRefused(summary.count)
         }
         guard doneTicket == lastTicket, awaiting.isEmpty else {
             return awaiting.append(lastTicket, .verdict(batch, requester, id: id))
@@ -131,7 +132,7 @@ extension Engine {
         _ summary: BlockSummary, _ batch: ProducerBatch?, _ requester: Requester, _ id: String?,
         into effects: inout [Effect]
     ) {
-        statistics.eventsDiscarded += UInt64(summary.count)
+        statistics.countDiscarded(UInt64(summary.count), .policy)
         unrecordedDiscards[.policy, default: 0] += UInt64(summary.count)
         let outcome = IngestReply.Outcome.taken(
             accepted: 0, gated: 0, discarded: summary.count, kept: false, last: nil)
@@ -156,10 +157,6 @@ extension Engine {
         if let batch { producers.take(batch) }
         lastSeq = range.last
         if isGated { lastGated = lastSeq }
-        statistics.eventsAccepted += range.count
-        statistics.blocksAccepted += 1
-        statistics.bytesAccepted += UInt64(summary.byteCount)
-        if isGated { statistics.eventsGated += range.count }
         uncommittedBytes += UInt64(summary.byteCount)
         let ticket = takeTicket()
         awaiting.append(ticket, awaited(stamp))
@@ -182,6 +179,10 @@ extension Engine {
     mutating func blockWritten(_ ticket: Ticket, _ stamp: BlockStamp, into effects: inout [Effect]) {
         committed = max(committed, stamp.range.last)
         uncommittedBytes -= UInt64(stamp.byteCount)
+        statistics.eventsAccepted += stamp.range.count
+        statistics.blocksAccepted += 1
+        statistics.bytesAccepted += UInt64(stamp.byteCount)
+        if stamp.gated { statistics.eventsGated += stamp.range.count }
         meter.add(
             last: stamp.range.last, bytes: stamp.kept ? UInt64(stamp.byteCount) : 0,
             arrivalMs: stamp.arrivalMs)

@@ -10,17 +10,18 @@ extension Engine {
         guard case .request(_, _, let timeoutMs) = request.command else {
             preconditionFailure("no callback request")
         }
+        statistics.callbackRequests += 1
         let arrived = UndecidedRequest(
             request: request, requester: requester, deadlineMs: now.monotonicMs + timeoutMs)
-        if isStopping { return refuse(request, requester, Self.stoppingError, into: &effects) }
+        if isStopping { return fail(request, requester, Self.stoppingError, into: &effects) }
         guard shown.state.isOperating else {
-            return refuse(request, requester, Self.notOperating(shown.state), into: &effects)
+            return fail(request, requester, Self.notOperating(shown.state), into: &effects)
         }
-        if unwritten != nil { return refuse(request, requester, Self.closedInMemory, into: &effects) }
+        if unwritten != nil { return fail(request, requester, Self.closedInMemory, into: &effects) }
         if gate.admits { return route(arrived, now: now, into: &effects) }
         guard undecided.count < Self.undecidedLimit else {
             let error = WireError(.overloaded, "too many requests wait for the disk", retryable: true)
-            return refuse(request, requester, error, into: &effects)
+            return fail(request, requester, error, into: &effects)
         }
         undecided.append(arrived)
     }
@@ -30,12 +31,12 @@ extension Engine {
             preconditionFailure("no callback request")
         }
         guard now.monotonicMs < arrived.deadlineMs else {
-            return refuse(arrived.request, arrived.requester, Self.tooSlow, into: &effects)
+            return fail(arrived.request, arrived.requester, Self.tooSlow, into: &effects)
         }
         let provider: PeerID
         switch provide(service) {
         case .success(let peer): provider = peer
-        case .failure(let error): return refuse(arrived.request, arrived.requester, error, into: &effects)
+        case .failure(let error): return fail(arrived.request, arrived.requester, error, into: &effects)
         }
         let number = requests.add(
             RoutedRequest(
@@ -146,13 +147,25 @@ extension Engine {
             retryable: error.retryable, isOutcomeUnknown: error.isOutcomeUnknown)
     }
 
-    private func tell(
+    /// It never left.
+    private mutating func fail(
+        _ request: ControlRequest, _ requester: Requester, _ error: WireError, into effects: inout [Effect]
+    ) {
+        statistics.callbackRequestsFailed += 1
+        refuse(request, requester, error, into: &effects)
+    }
+
+    private mutating func tell(
         _ request: RoutedRequest, _ result: Result<JSONValue, WireError>, into effects: inout [Effect]
     ) {
         var reply = ControlReply(id: request.id, status: status)
         switch result {
-        case .success(let value): reply.members = [.init("value", value)]
-        case .failure(let error): reply.error = error
+        case .success(let value):
+            statistics.callbackRequestsAnswered += 1
+            reply.members = [.init("value", value)]
+        case .failure(let error):
+            statistics.callbackRequestsFailed += 1
+            reply.error = error
         }
         effects.append(.reply(request.requester, reply))
     }
@@ -184,7 +197,7 @@ extension Engine {
     private mutating func refuseUndecided(_ error: WireError, into effects: inout [Effect]) {
         let waiting = undecided
         undecided = []
-        for each in waiting { refuse(each.request, each.requester, error, into: &effects) }
+        for each in waiting { fail(each.request, each.requester, error, into: &effects) }
     }
 
     /// A closing is on disk: whatever is in flight is answered now, and what comes later is dropped.
@@ -234,7 +247,7 @@ extension Engine {
         let waiting = undecided
         undecided.removeAll { $0.deadlineMs <= now.monotonicMs }
         for each in waiting where each.deadlineMs <= now.monotonicMs {
-            refuse(each.request, each.requester, Self.tooSlow, into: &effects)
+            fail(each.request, each.requester, Self.tooSlow, into: &effects)
         }
     }
 

@@ -1,7 +1,7 @@
 import Lifecycle
 import Wire
 
-// What `state`, `plugins` and `stats` answer.
+// What `state` and `plugins` answer; `stats` is in `Engine+Statistics`.
 extension Engine {
     func stateMembers(now: Now) -> [JSONValue.Member] {
         var members: [JSONValue.Member] = [
@@ -81,29 +81,5 @@ extension Engine {
                     ])))
         }
         return row
-    }
-
-    func statisticsObject(now: Now) -> JSONValue {
-        let counters: [(String, UInt64)] = [
-            ("eventsAccepted", statistics.eventsAccepted), ("eventsGated", statistics.eventsGated),
-            ("eventsDiscarded", statistics.eventsDiscarded), ("eventsDuplicate", statistics.eventsDuplicate),
-            ("eventsRefused", statistics.eventsRefused), ("eventsDelivered", statistics.eventsDelivered),
-            ("eventsRedelivered", statistics.eventsRedelivered),
-            ("eventsRejected", statistics.eventsRejected),
-            ("eventsSkipped", statistics.eventsSkipped), ("blocksAccepted", statistics.blocksAccepted),
-            ("blocksRefused", statistics.blocksRefused), ("bytesAccepted", statistics.bytesAccepted),
-            ("deliveries", statistics.deliveries), ("acks", statistics.acks),
-            ("transitions", statistics.transitions), ("requests", statistics.requests),
-            ("requestsInFlight", UInt64(requests.count)), ("resultsDropped", statistics.resultsDropped),
-            ("invalidMessages", statistics.invalidMessages), ("forbidden", statistics.forbidden),
-            ("storageFull", statistics.storageFull),
-            ("lastSeq", committed.raw), ("publishedSeq", published.raw), ("queuedBytes", queuedBytes),
-            ("queuedEvents", queuedEvents), ("plugins", UInt64(attachments.count)),
-            ("durableCollectors", UInt64(durable.count)),
-        ]
-        var members = counters.map { JSONValue.Member($0.0, .uint($0.1)) }
-        members.append(.init("insecure", .uint(configuration.access == .insecure ? 1 : 0)))
-        members.append(.init("uptimeMs", .int(now.monotonicMs - startedMs)))
-        return .object(members)
     }
 }

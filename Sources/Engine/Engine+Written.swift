@@ -92,7 +92,8 @@ extension Engine {
             dropGated(through: through, .policy, into: &effects)
         }
         if let transition = done.transition {
-            statistics.transitions += 1
+            statistics.countTransition(to: transition.state)
+            countEnd(of: transition, done.record, now: now)
             inForce(transition)
             announce(transition, done.record, into: &effects)
         }
@@ -120,6 +121,16 @@ extension Engine {
         }
         checkDrain(now: now, into: &effects)
         decideNext(now: now, into: &effects)
+    }
+
+    private mutating func countEnd(of transition: Transition, _ record: Record, now: Now) {
+        switch transition.state {
+        case .operating, .holdRequested: break
+        case .onHold:
+            guard let drain else { break }
+            statistics.histograms.drainMs.observe(UInt64(max(0, now.monotonicMs - drain.beganMs)))
+        case .killed: statistics.countDiscarded(record.facts.discarded ?? 0, .killed)
+        }
     }
 
     /// Whether the closing that still waits for room is on disk with this one: a kill closes for good, any transition
@@ -210,6 +221,7 @@ extension Engine {
         case .block(let stamp, let requester, let id):
             effects.append(.releaseBlock(item.ticket))
             blockUnwritten(stamp, into: &effects)
+            statistics.countRefused(Int(stamp.range.count))
             let outcome = IngestReply.Outcome.refused(error, lastBatch: nil)
             effects.append(.ingestReply(requester, IngestReply(id: id, outcome: outcome, status: status)))
         case .requeued(let stamp, let batch, let requester, let id):

@@ -158,6 +158,7 @@ public struct Engine: Hashable, Sendable {
     var forbidden = ForbiddenTable()
     var heldWarningAtMs: Int64?
     public internal(set) var statistics = Statistics()
+    var gauges = HostGauges()
     let startedMs: Int64
 
     /// Goes on with what the disk says. Call `boot` next, before anything is bound.
@@ -246,8 +247,6 @@ public struct Engine: Hashable, Sendable {
     public func isAttached(_ peer: PeerID) -> Bool { attachments[peer] != nil }
 
     public func isDurable(_ grant: Grant) -> Bool { attachments[grant.peer]?.window?.isDurable ?? false }
-
-    public mutating func noteInvalid() { statistics.invalidMessages += 1 }
 
     mutating func takeTicket() -> Ticket {
         lastTicket = lastTicket.next

@@ -24,6 +24,17 @@ public struct Delivery: Sendable {
     public func forEachEvent<Failure: Error>(
         _ body: (JournalSeq, UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
+        try forEachPlace { (seq, frame, place) throws(Failure) in
+            try frame.withBytes { (bytes) throws(Failure) in
+                try body(seq, UnsafeRawBufferPointer(rebasing: bytes[place]))
+            }
+        }
+    }
+
+    /// As `forEachEvent`, with the bytes that the line has of which frame: to keep an event without copying it.
+    public func forEachPlace<Failure: Error>(
+        _ body: (JournalSeq, EventsFrame, Range<Int>) throws(Failure) -> Void
+    ) throws(Failure) {
         var seqs = header.ranges.lazy.flatMap { range in
             (0..<range.count).lazy.map { range.first.advanced(by: $0) }
         }
@@ -33,7 +44,8 @@ public struct Delivery: Sendable {
                 var lines = Lines(bytes)
                 while let line = lines.next() {
                     guard let seq = seqs.next() else { return }
-                    try body(seq, line)
+                    let offset = line.baseAddress! - bytes.baseAddress!
+                    try body(seq, frame, offset..<(offset + line.count))
                 }
             }
         }

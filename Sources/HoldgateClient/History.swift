@@ -88,9 +88,9 @@ public struct HistoryChain: Hashable, Sendable {
 }
 
 /// Cuts the elements of a top-level array out of JSON text that is known to be valid.
-enum RawElements {
+package enum RawElements {
     /// The exact texts of the elements of the array `member`; empty without one.
-    static func of(member name: String, in text: String) -> [String] {
+    package static func of(member name: String, in text: String) -> [String] {
         let bytes = Array(text.utf8)
         let quoted = Array(JSONValue.string(name).text.utf8)
         var cursor = Cursor(bytes: bytes)

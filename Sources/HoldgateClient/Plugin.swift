@@ -67,6 +67,9 @@ public final class Plugin: Sendable {
     /// same.
     public typealias Handler = ([Delivery]) throws -> [Reject]
 
+    /// Takes deliveries in order, and returns at once; `acknowledge` says later what is done with them.
+    public typealias Taker = ([Delivery]) throws -> Void
+
     /// For plugins that take no events.
     public static let noHandler: @Sendable ([Delivery]) throws -> [Reject] = { _ in
         throw HoldgateError(.invalidArgument, "events came to a plugin without a handler for them")
@@ -76,6 +79,7 @@ public final class Plugin: Sendable {
     private let context: Context
     private let wake: EventFD
     private let isStopped = Locked(false)
+    private let acknowledgements: Inbox<Acknowledgement>
 
     /// - Throws: `invalidArgument`, `unavailable`.
     public init(_ configuration: Configuration) throws(HoldgateError) {
@@ -93,6 +97,7 @@ public final class Plugin: Sendable {
         context = try ClientContext.get()
         do {
             wake = try EventFD()
+            acknowledgements = try Inbox()
         } catch {
             throw HoldgateError(.unavailable, "\(error)")
         }
@@ -113,9 +118,42 @@ public final class Plugin: Sendable {
     public func run(
         notice: (Notice) -> Void = { _ in }, handler: Handler = Plugin.noHandler
     ) throws -> Ending {
-        var line = try PluginLine(configuration, context: context)
+        try serve(notice: notice) { deliveries in .acknowledge(try handler(deliveries)) }
+    }
+
+    /// As `run`, for events that take their time: the attachment goes on meanwhile, with its heartbeats, and a kill is
+    /// heard at once. `windowBytes` bounds what is under way.
+    ///
+    /// ```swift
+    /// let ending = try plugin.runDeferred { deliveries in
+    ///     queue.push(deliveries)      // another thread calls plugin.acknowledge(through:of:) once they are stored
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - notice: as above. `.attached` means that what is not acknowledged comes again.
+    ///   - taker: takes the deliveries, and returns without waiting.
+    public func runDeferred(notice: (Notice) -> Void = { _ in }, taker: Taker) throws -> Ending {
+        try serve(notice: notice) { deliveries in
+            try taker(deliveries)
+            return .later
+        }
+    }
+
+    /// What was handed over is done with, up to this seq; `rejects` among it go to the dead letters. Any thread.
+    ///
+    /// It has no effect where a new attachment has begun that was not handed so much yet: then it comes again, and is to
+    /// be acknowledged again, rejects included.
+    ///
+    /// - Parameter launch: as the deliveries say.
+    public func acknowledge(through: JournalSeq, of launch: LaunchID, rejects: [Reject] = []) {
+        acknowledgements.post(Acknowledgement(through: through, launch: launch, rejects: rejects))
+    }
+
+    private func serve(notice: (Notice) -> Void, take: PluginLine.Take) throws -> Ending {
+        var line = try PluginLine(configuration, acknowledgements, context: context)
         while !isStopped.withLock({ $0 }) {
-            if let ending = try line.turn(wake, notice: notice, handler: handler) { return ending }
+            if let ending = try line.turn(wake, notice: notice, take: take) { return ending }
         }
         line.leave()
         return .stopped
@@ -135,4 +173,11 @@ public final class Plugin: Sendable {
         }
         return try outcome.get()
     }
+}
+
+/// What a program says of deliveries after the handler has returned.
+struct Acknowledgement: Sendable {
+    let through: JournalSeq
+    let launch: LaunchID
+    let rejects: [Reject]
 }

@@ -11,6 +11,7 @@ struct PluginCore: Hashable, Sendable {
     enum Effect: Hashable, Sendable {
         case sendHello
         case sendHeartbeat
+        case sendAck(through: JournalSeq, rejects: [Reject])
         /// Close the socket and open a fresh one.
         case reconnect
         /// Hand over what came with this message.
@@ -40,11 +41,18 @@ struct PluginCore: Hashable, Sendable {
     static let silentHeartbeats: Int64 = 3
 
     private var phase: Phase
+    /// What this attachment was handed: the host takes no acknowledgement of more.
+    private var delivered: Delivered?
     private var lastHeardMs: Int64
     private var lastSentMs: Int64
     /// Requests of this attachment whose results are still wanted.
     private var unanswered: [Ticket: Unanswered] = [:]
     private var lastTicket: UInt64 = 0
+
+    private struct Delivered: Hashable {
+        let launch: LaunchID
+        var through: JournalSeq
+    }
 
     private struct Unanswered: Hashable {
         let id: UInt64
@@ -78,7 +86,11 @@ struct PluginCore: Hashable, Sendable {
         case (_, .error(let error)): effects.append(.report(error))
         // Of an attachment that a hello has ended: it comes again after the welcome.
         case (.greeting, .deliver): break
-        case (.attached, .deliver(let header)): effects.append(.deliver(header))
+        case (.attached, .deliver(let header)):
+            let through = header.ranges.reduce(.zero) { max($0, $1.last) }
+            let before = delivered?.launch == header.launch ? delivered?.through : nil
+            delivered = Delivered(launch: header.launch, through: max(through, before ?? .zero))
+            effects.append(.deliver(header))
         case (_, .state(let body, let seq, let launch)):
             effects.append(.state(body, seq: seq, launch: launch))
         // Of an attachment that a hello has ended: nobody waits for its result.
@@ -111,6 +123,25 @@ struct PluginCore: Hashable, Sendable {
         unanswered[ticket].map { now < $0.deadlineMs } ?? false
     }
 
+    /// A handler that was not waited for is done with these. What was handed over to an earlier attachment alone is not
+    /// acknowledged: it comes again.
+    mutating func acknowledged(
+        through: JournalSeq, of launch: LaunchID, rejects: [Reject], into effects: inout [Effect]
+    ) {
+        guard case .attached = phase, let delivered, delivered.launch == launch, through <= delivered.through
+        else { return }
+        effects.append(.sendAck(through: through, rejects: rejects))
+    }
+
+    /// The connection broke. It may have been a kill that cut it, so the host is asked at once; one that refuses a
+    /// hello by closing is given its time.
+    mutating func disconnected(now: Int64, into effects: inout [Effect]) {
+        switch phase {
+        case .attached: reconnect(now: now, into: &effects)
+        case .greeting, .ended: break
+        }
+    }
+
     mutating func tick(now: Int64, into effects: inout [Effect]) {
         switch phase {
         case .greeting(let sinceMs):
@@ -140,12 +171,14 @@ struct PluginCore: Hashable, Sendable {
     private mutating func reconnect(now: Int64, into effects: inout [Effect]) {
         phase = .greeting(sinceMs: now)
         unanswered = [:]
+        delivered = nil
         effects.append(.reconnect)
     }
 
     private mutating func greet(now: Int64, into effects: inout [Effect]) {
         phase = .greeting(sinceMs: now)
         unanswered = [:]
+        delivered = nil
         lastSentMs = now
         effects.append(.sendHello)
     }

@@ -7,7 +7,7 @@ struct PluginLine: ~Copyable {
     private let configuration: Plugin.Configuration
     private let context: Context
     private var core = PluginCore(now: Clock.monotonicMs())
-    private var link: SocketBox?
+    private var link: PluginLink?
     private var gathered: [Delivery] = []
     private var gatheredBytes = 0
     private var ending: Plugin.Ending?
@@ -21,14 +21,28 @@ struct PluginLine: ~Copyable {
     /// What services answer in tasks of their own.
     private let answers: Inbox<Answered>
     private var answered: [Answered] = []
+    private let acknowledgements: Inbox<Acknowledgement>
+    private var acknowledged: [Acknowledgement] = []
+
+    /// What becomes of deliveries that were handed over.
+    enum Taken {
+        case acknowledge([Reject])
+        /// An `Acknowledgement` comes later.
+        case later
+    }
+
+    typealias Take = ([Delivery]) throws -> Taken
 
     private struct Answered: Sendable {
         let ticket: PluginCore.Ticket
         let outcome: Service.Outcome
     }
 
-    init(_ configuration: Plugin.Configuration, context: Context) throws(HoldgateError) {
+    init(
+        _ configuration: Plugin.Configuration, _ acknowledgements: Inbox<Acknowledgement>, context: Context
+    ) throws(HoldgateError) {
         self.configuration = configuration
+        self.acknowledgements = acknowledgements
         self.context = context
         do {
             answers = try Inbox()
@@ -39,19 +53,23 @@ struct PluginLine: ~Copyable {
 
     /// One wait, and what came of it.
     mutating func turn(
-        _ wake: EventFD, notice: (Plugin.Notice) -> Void, handler: Plugin.Handler
+        _ wake: EventFD, notice: (Plugin.Notice) -> Void, take: Take
     ) throws -> Plugin.Ending? {
         if link == nil { try open() }
         try wait(wake)
+        // Looked at first, and heeded last: what came before the connection broke is still read.
+        let isLost = try isConnectionLost()
         var isMore = true
         while isMore {
             isMore = try receive()
             // What came before another message is acknowledged before that is looked at.
-            try handOver(handler)
+            try handOver(take)
             tell(notice)
             if let ending { return ending }
         }
         takeAnswers()
+        takeAcknowledgements()
+        if isLost { core.disconnected(now: Clock.monotonicMs(), into: &effects) }
         core.tick(now: Clock.monotonicMs(), into: &effects)
         try perform(frames: [])
         tell(notice)
@@ -60,6 +78,8 @@ struct PluginLine: ~Copyable {
 
     /// Says goodbye as well as it can.
     mutating func leave() {
+        takeAcknowledgements()
+        try? perform(frames: [])
         guard let link else { return }
         writer.reset()
         PluginMessage.bye.write(into: &writer)
@@ -76,7 +96,7 @@ struct PluginLine: ~Copyable {
                 .dealer, in: context, .linger(ms: 0), .receiveHighWaterMark(0), .heartbeatInterval(ms: 1000),
                 .heartbeatTimeout(ms: 5000))
             try socket.connect(configuration.endpoint, configuration.credentials)
-            link = SocketBox(socket)
+            link = try PluginLink(socket)
         } catch {
             throw HoldgateError(zeroMQ: error)
         }
@@ -90,7 +110,11 @@ struct PluginLine: ~Copyable {
         var polls = PollSet()
         polls.add(fileDescriptor: wake.fileDescriptor)
         polls.add(fileDescriptor: answers.fileDescriptor)
-        if let link { polls.add(socket: link.socket) }
+        polls.add(fileDescriptor: acknowledgements.fileDescriptor)
+        if let link {
+            polls.add(socket: link.socket)
+            polls.add(socket: link.monitor.socket)
+        }
         _ = try polls.wait(timeoutMs: Int(max(0, min(end - now, 1000))))
         wake.drain()
     }
@@ -118,7 +142,7 @@ struct PluginLine: ~Copyable {
         return link != nil
     }
 
-    private func rest(_ link: SocketBox) throws(ZeroMQError) -> [EventsFrame] {
+    private func rest(_ link: PluginLink) throws(ZeroMQError) -> [EventsFrame] {
         var frames: [EventsFrame] = []
         while true {
             var frame = Frame()
@@ -129,13 +153,15 @@ struct PluginLine: ~Copyable {
         }
     }
 
-    private mutating func handOver(_ handler: Plugin.Handler) throws {
+    private mutating func handOver(_ take: Take) throws {
         if let last = gathered.map(\.last).max() {
             let deliveries = gathered
             gathered = []
             gatheredBytes = 0
-            let rejects = try handler(deliveries)
-            try send(.ack(through: last, rejects: rejects))
+            switch try take(deliveries) {
+            case .acknowledge(let rejects): try send(.ack(through: last, rejects: rejects))
+            case .later: break
+            }
         }
         try perform(frames: [])
     }
@@ -155,6 +181,7 @@ struct PluginLine: ~Copyable {
                     collect: configuration.collect, services: configuration.services.keys.sorted())
                 try send(.hello(hello))
             case .sendHeartbeat: try send(.heartbeat)
+            case .sendAck(let through, let rejects): try send(.ack(through: through, rejects: rejects))
             case .reconnect:
                 link = nil
                 gathered = []
@@ -218,6 +245,23 @@ struct PluginLine: ~Copyable {
         answers.takeAll(into: &answered)
         let now = Clock.monotonicMs()
         for each in answered { core.answered(each.ticket, each.outcome, now: now, into: &effects) }
+    }
+
+    private mutating func takeAcknowledgements() {
+        acknowledgements.takeAll(into: &acknowledged)
+        for each in acknowledged {
+            core.acknowledged(
+                through: each.through, of: each.launch, rejects: each.rejects, into: &effects)
+        }
+    }
+
+    private borrowing func isConnectionLost() throws(HoldgateError) -> Bool {
+        guard let link else { return false }
+        do throws(ZeroMQError) {
+            return try link.isLost()
+        } catch {
+            throw HoldgateError(zeroMQ: error)
+        }
     }
 
     private mutating func send(_ message: PluginMessage) throws(HoldgateError) {

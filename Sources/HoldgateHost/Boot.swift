@@ -35,6 +35,7 @@ public struct Boot {
     public init(
         storage: any Storage, journal: Log.Configuration, engine configuration: EngineConfiguration,
         options: LaunchOptions, now: Now, historyRotateBytes: UInt64 = 64 << 20,
+        maxDeadLetters: Int = DeadLetters.limit,
         random: @escaping () -> UInt64
     ) throws(StartError) {
         var recovered = RecoveredHistory()
@@ -47,7 +48,8 @@ public struct Boot {
             if !options.restored { try history.verify(journalHead: log.ledger.head) }
             internalConfiguration = InternalConfiguration(storage: storage)
             if recovered.mustPurge { try Self.purge(log, internalConfiguration, storage) }
-            deadLetters = try DeadLetters.open(storage: storage, producers: log.ledger.producers)
+            deadLetters = try DeadLetters.open(
+                storage: storage, producers: log.ledger.producers, limit: maxDeadLetters)
             loaded = try internalConfiguration.load() ?? .object([])
         } catch {
             throw StartError(Self.explain(error))
@@ -180,8 +182,7 @@ public struct Boot {
             """
             the state is damaged: \(error)
             Nothing was opened, and nothing has left. Everything else in the directory is as it was.
-            Put back the state as it was, or accept it as it is with `serve --restored`: that begins a new launch,
-            held, with what can be read.
+            \(StartError.damageAdvice)
             """
         case .full: "the disk is full: make room in the state directory's file system, and start again"
         case .syncFailed, .storage, .unknownVersion: "\(error)"

@@ -134,8 +134,10 @@ extension Configuration {
             "heldWarningRepeatMs", \.engine.heldWarningRepeatMs, 1000...yearMs,
             "How often it is warned of after that."),
         number("ioThreads", \.ioThreads, 1...16, "Threads of libzmq's own."),
-        choice("logLevel", \.logLevel, "Lines below this level aren't written."),
-        choice("logFormat", \.logFormat, "How lines of the log are written to stderr."),
+        choice("logLevel", \.logLevel, flag: "--log-level", "Lines below this level aren't written."),
+        choice(
+            "logFormat", \.logFormat, flag: "--log-format",
+            "The log, a line a record on stderr: text for people (message key=value), or json for programs."),
     ]
 
     // MARK: Rows
@@ -153,10 +155,11 @@ extension Configuration {
     }
 
     private static func choice<Choice: RawRepresentable<String> & CaseIterable & SendableMetatype>(
-        _ name: String, _ path: WritableKeyPath<Configuration, Choice> & Sendable, _ help: String
+        _ name: String, _ path: WritableKeyPath<Configuration, Choice> & Sendable, flag: String? = nil,
+        _ help: String
     ) -> Key {
         Key(
-            name: name, kind: .choice(Choice.allCases.map(\.rawValue)), flag: nil, help: help,
+            name: name, kind: .choice(Choice.allCases.map(\.rawValue)), flag: flag, help: help,
             get: { .string($0[keyPath: path].rawValue) },
             set: { $0[keyPath: path] = expect($1.asString.flatMap { Choice(rawValue: $0) }) })
     }

@@ -72,6 +72,9 @@ final class ConnectionWatch {
         connections.read(bytes: message.receivedBytes, frames: message.receivedFrames, message.connection)
     }
 
+    /// Open connections; some may be gone without a word.
+    var count: Int { connections.count }
+
     /// When `check` has something to do.
     var dueMs: Int64 { connections.count == 0 ? .max : checkAtMs }
 

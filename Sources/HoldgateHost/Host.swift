@@ -69,9 +69,9 @@ public final class Host: Sendable {
         options.restored = configuration.restored
         let boot = try Boot(
             storage: storage, journal: journal, engine: configuration.engine, options: options, now: Self.now,
-            random: Boot.systemRandom)
+            maxDeadLetters: configuration.maxDeadLetters, random: Boot.systemRandom)
         let inbox = try Inbox<Note>()
-        let worker = JournalWorker(log: boot.log, history: boot.history)
+        let worker = JournalWorker(log: boot.log, history: boot.history, clockNs: { Clock.monotonicNs() })
         let client = try JournalClient(
             worker: worker, deadLetters: boot.deadLetters, configuration: boot.internalConfiguration,
             inbox: inbox)
@@ -146,7 +146,7 @@ public final class Host: Sendable {
                 case .full:
                     throw StartError("the disk is full: make room for the state directory, and start again")
                 case .failed(let error): throw StartError("\(error)")
-                case .erased: break
+                case .erased, .committed: break
                 }
             }
             notes.removeAll()

@@ -40,6 +40,9 @@ final class JournalClient {
         thread.submit(job, ticket: ticket)
     }
 
+    /// Letters that are held now.
+    var deadLetterCount: Int { files.deadLetters.count }
+
     /// Finishes what waits.
     func stop() { thread.stop() }
 

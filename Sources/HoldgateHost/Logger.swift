@@ -51,9 +51,15 @@ public struct Logger: Sendable {
         if passes { put(level, message, fields, wallMs: now.wallMs) }
     }
 
-    /// Writes a line of a plugin's output as it came, whatever the level; whoever relays bounds how many.
+    /// Writes a line of a plugin's output as it came, its name ahead, whatever the level; whoever relays bounds how
+    /// many. In JSON the name is a member, too.
     public func relay(_ line: String, from plugin: String) {
-        put(.info, "[\(plugin)] \(line)", [], wallMs: now().wallMs)
+        let fields: [JSONValue.Member] =
+            switch format {
+            case .text: []
+            case .json: [.init("plugin", .string(plugin))]
+            }
+        put(.info, "[\(plugin)] \(line)", fields, wallMs: now().wallMs)
     }
 
     /// Writes the counts of suppressed lines: those whose second is over, or at the end all.

@@ -20,7 +20,7 @@ extension Reactor {
         case .some(let door):
             let more = try door.answer(limit: Self.admissionsPerTurn) { peer in
                 let name = access.admit(peer)
-                if name == nil { logRefused(peer) }
+                if name == nil { noteRefused(peer) }
                 return name
             }
             if more { isBusy = true }
@@ -28,7 +28,8 @@ extension Reactor {
         }
     }
 
-    private func logRefused(_ peer: Peer) {
+    private func noteRefused(_ peer: Peer) {
+        engine.noteCut(1)
         let who =
             switch peer.credentials {
             case .curve(let key): "key \(key)"

@@ -17,6 +17,12 @@ extension Reactor {
         return min(callers, sockets.peers.pluginWatch.dueMs, sockets.peers.streamWatch.dueMs)
     }
 
+    /// What the engine shows and does not know by itself.
+    var gauges: HostGauges {
+        HostGauges(
+            connections: watches.reduce(0) { $0 + $1.watch.count }, deadLetters: journal.deadLetterCount)
+    }
+
     /// Who came and went; not to `plugin`, where `probe` asks.
     func watchConnections() throws(ZeroMQError) {
         if sockets.isReadable(.controlWatch) { _ = try sockets.callers.controlWatch.take() }
@@ -26,12 +32,13 @@ extension Reactor {
         if nowMs >= connectionsDueMs {
             for (_, watch) in watches { watch.check(nowMs: nowMs) }
         }
-        for (endpoint, watch) in watches where watch.hasCut { logCut(watch.takeCut(), endpoint) }
+        for (endpoint, watch) in watches where watch.hasCut { noteCut(watch.takeCut(), endpoint) }
     }
 
-    private func logCut(
+    private func noteCut(
         _ cut: [(origin: Connection.Origin, reason: Connections.Reason)], _ endpoint: String
     ) {
+        engine.noteCut(cut.count)
         for (origin, reason) in cut {
             log.log(
                 .warning, "a connection was cut",

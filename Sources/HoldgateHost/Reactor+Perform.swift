@@ -192,10 +192,14 @@ extension Reactor {
 
     func take(_ completion: JournalCompletion, now: Now) {
         switch completion {
-        case .done(let done): engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
+        case .done(let done):
+            if let commit = done.commit { engine.noteCommit(CommitCost(commit)) }
+            engine.persisted(through: Ticket(done.ticket), now: now, into: &effects)
+        case .committed(let commit): engine.noteCommit(CommitCost(commit))
         case .full(let ticket, _): engine.diskFull(Ticket(ticket), now: now, into: &effects)
         case .erased(let more): if more { erase() }
         case .failed(let error):
+            if case .syncFailed = error { engine.noteSyncFailure() }
             // Final: nothing more is answered or released. Recovery decides what was written.
             failWaiting()
             fail("the journal failed, and the host stops", "\(error)")
@@ -243,5 +247,13 @@ extension Reactor {
                 block.summary, batch, from: requester, id: result.id, now: now, into: &effects)
             commit(block, admission)
         }
+    }
+}
+
+extension CommitCost {
+    init(_ facts: CommitFacts) {
+        self.init(
+            durationUs: UInt64(max(0, facts.nanoseconds)) / 1000, byteCount: UInt64(facts.byteCount),
+            eventCount: facts.eventCount)
     }
 }

@@ -38,6 +38,7 @@ extension Reactor {
         let decoded = message.withBytes(payload) { ControlRequest.decode($0, with: parser, limits: limits) }
         switch decoded.result {
         case .success(let request):
+            if request.command == .stats { engine.note(gauges) }
             engine.handle(
                 request, from: requester, by: caller(ofFrame: payload), now: now, into: &effects)
         case .failure(let error): refuse(requester, id: decoded.id, error)

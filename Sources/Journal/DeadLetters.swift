@@ -1,6 +1,6 @@
-import CSodium
 import Ledger
 import Lifecycle
+import Platform
 
 /// The events that collectors rejected, and their way back into the queue.
 ///
@@ -27,11 +27,12 @@ public final class DeadLetters: @unchecked Sendable {
     private let storage: any Storage
     private let makeRun: () -> String
     /// Nil before the first letter.
-    private var file: (any StorageFile)?
-    private var byteCount: UInt64 = 0
+    var file: (any StorageFile)?
+    private(set) var byteCount: UInt64 = 0
     private var lineCount = 0
     private var run = ""
-    private var places: DeadLetterPlaces
+    private var places: DeadLetterPlaces { didSet { held.withLock { $0 = places.rows.count } } }
+    private let held = Locked(0)
     /// The highest batch that was taken or settled.
     private var lastBatch: UInt64 = 0
     private var intent: (seqs: [JournalSeq], batch: UInt64)?
@@ -39,7 +40,7 @@ public final class DeadLetters: @unchecked Sendable {
     private var owed = ""
     private var failure: JournalError?
 
-    private init(storage: any Storage, limit: Int, makeRun: @escaping () -> String) {
+    init(storage: any Storage, limit: Int, makeRun: @escaping () -> String) {
         self.storage = storage
         places = DeadLetterPlaces(limit: limit)
         self.makeRun = makeRun
@@ -63,19 +64,13 @@ public final class DeadLetters: @unchecked Sendable {
             if error.kind == .missing { return letters }
             throw JournalError(error)
         }
-        try letters.load(producers)
+        let end = try letters.read(producers)
+        try letters.mend(end)
         return letters
     }
 
-    /// 128 random bits as text.
-    public static func randomRun() -> String {
-        var words: [UInt64] = [0, 0]
-        randombytes_buf(&words, 16)
-        return LaunchID(high: words[0], low: words[1]).raw
-    }
-
-    /// How many letters there are.
-    public var count: Int { places.rows.count }
+    /// How many letters there are; any thread may ask.
+    public var count: Int { held.withLock { $0 } }
 
     // MARK: Letters
 
@@ -202,8 +197,10 @@ public final class DeadLetters: @unchecked Sendable {
 
     // MARK: The file
 
-    private func load(_ producers: ProducerTable) throws(JournalError) {
-        guard let file else { return }
+    /// Reads the file, and what the journal says of its last intent.
+    /// - Returns: its size, a torn end included.
+    func read(_ producers: ProducerTable) throws(JournalError) -> UInt64 {
+        guard let file else { return 0 }
         let end = try disk(try file.byteCount())
         var number = 0
         try HistoryLines.forEach(
@@ -222,11 +219,18 @@ public final class DeadLetters: @unchecked Sendable {
             lineCount += 1
             return true
         }
+        resolve(producers)
+        return end
+    }
+
+    /// Cuts a torn end off, and writes what is owed.
+    private func mend(_ end: UInt64) throws(JournalError) {
+        guard let file else { return }
         let kept = byteCount
         if end > kept { try disk(try file.truncate(to: kept)) }
         // What was found may not have been synced yet.
         try synced(try file.sync())
-        try resolve(producers)
+        try payOwed()
     }
 
     private func take(
@@ -255,7 +259,7 @@ public final class DeadLetters: @unchecked Sendable {
     }
 
     /// Asks the journal's table whether the last intent was carried out.
-    private func resolve(_ producers: ProducerTable) throws(JournalError) {
+    private func resolve(_ producers: ProducerTable) {
         let row = producers.rows[Self.producer]
         let taken = row.flatMap { $0.run == run ? $0.batch : nil }
         if let taken { lastBatch = max(lastBatch, taken) }
@@ -264,7 +268,6 @@ public final class DeadLetters: @unchecked Sendable {
             settleIntent(intent.seqs, batch: intent.batch)
         }
         self.intent = nil
-        try payOwed()
     }
 
     /// Makes the file where there is none, and tells where the next caller's line goes.

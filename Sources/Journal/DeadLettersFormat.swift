@@ -1,3 +1,4 @@
+import CSodium
 import Ledger
 import Lifecycle
 import Wire
@@ -108,5 +109,14 @@ enum DeadLetterLine: Hashable {
         let before = JSONValue.object(Array(fields.members.dropLast())).text.dropLast() + ",\"event\":"
         guard text.utf8.starts(with: before.utf8), text.utf8.last == UInt8(ascii: "}") else { return nil }
         return text.utf8.index(text.startIndex, offsetBy: before.utf8.count)
+    }
+}
+
+extension DeadLetters {
+    /// 128 random bits as text.
+    public static func randomRun() -> String {
+        var words: [UInt64] = [0, 0]
+        randombytes_buf(&words, 16)
+        return LaunchID(high: words[0], low: words[1]).raw
     }
 }

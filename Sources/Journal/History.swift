@@ -51,6 +51,20 @@ public final class History: @unchecked Sendable {
         storage: any Storage, rotateBytes: UInt64 = 64 << 20, answered: UInt64? = nil,
         visit: (HistoryRecord) throws(FormatFault) -> Void = { _ in }
     ) throws(JournalError) -> History {
+        var (scan, last) = try read(storage, answered: answered, visit: visit)
+        if last == nil { last = try disk(try storage.open(HistoryFormat.fileName(1), create: true)) }
+        guard let file = last else { preconditionFailure("a file was just opened") }
+        let history = History(storage: storage, rotateBytes: rotateBytes, file: file, scan: scan)
+        try history.mend(lacksLineFeed: scan.lacksLineFeed)
+        try history.reserve.restore()
+        return history
+    }
+
+    /// Reads and verifies all files, and writes nothing.
+    /// - Returns: what they add up to, and the last of them.
+    static func read(
+        _ storage: any Storage, answered: UInt64?, visit: (HistoryRecord) throws(FormatFault) -> Void
+    ) throws(JournalError) -> (HistoryScan, (any StorageFile)?) {
         let numbers = try disk(try storage.names()).compactMap(HistoryFormat.fileNumber).sorted()
         for (index, number) in numbers.enumerated() where number != UInt64(index) + 1 {
             throw .damaged(file: HistoryFormat.fileName(UInt64(index) + 1), what: "it is missing")
@@ -62,12 +76,7 @@ public final class History: @unchecked Sendable {
             try scan.read(file, number: number, isLast: number == numbers.last, visit: visit)
             last = file
         }
-        if last == nil { last = try disk(try storage.open(HistoryFormat.fileName(1), create: true)) }
-        guard let file = last else { preconditionFailure("a file was just opened") }
-        let history = History(storage: storage, rotateBytes: rotateBytes, file: file, scan: scan)
-        try history.mend(lacksLineFeed: scan.lacksLineFeed)
-        try history.reserve.restore()
-        return history
+        return (scan, last)
     }
 
     /// Cuts a torn end off, completes the last line, gives a new file its header, and syncs what was found:
@@ -241,6 +250,12 @@ public final class History: @unchecked Sendable {
     /// Compares the history with the head that the journal noted: a history that is missing, shorter or
     /// different is damage, a longer one is not.
     public func verify(journalHead: HistoryHead?) throws(JournalError) {
+        try Self.verify(journalHead, head: head, reader: reader, fileNumber: fileNumber)
+    }
+
+    static func verify(
+        _ journalHead: HistoryHead?, head: HistoryHead?, reader: HistoryReader, fileNumber: UInt64
+    ) throws(JournalError) {
         guard let noted = journalHead else { return }
         let name = HistoryFormat.fileName(fileNumber)
         guard let head else {

@@ -11,7 +11,7 @@ public struct InternalConfiguration: Sendable {
 
     static let temporaryName = "configuration.json.new"
     private static let format = "holdgate-configuration"
-    private static let version: UInt64 = 1
+    static let version: UInt64 = 1
     /// The file also has the wrapper.
     private static let maxFileBytes = maxBytes + 1024
 
@@ -25,6 +25,11 @@ public struct InternalConfiguration: Sendable {
     /// The object, or nil when none was ever written or it was erased.
     public func load() throws(JournalError) -> JSONValue? {
         try Self.removeIfThere(Self.temporaryName, storage)
+        return try read()
+    }
+
+    /// As `load`, and writes nothing.
+    func read() throws(JournalError) -> JSONValue? {
         let file: any StorageFile
         do {
             file = try storage.open(Self.fileName, create: false)

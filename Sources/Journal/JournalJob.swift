@@ -31,6 +31,8 @@ public enum JournalCompletion: Sendable {
     /// `full` as well, up to the next `resume`. Other entries are still written, and so are history records: closing
     /// the gate has a reserve, and must not wait for anybody.
     case full(ticket: UInt64, LineBlock?)
+    /// A commit of a turn that had several, as only a full disk makes them; the last one comes with `done`.
+    case committed(CommitFacts)
     /// An `erase` is done; `more` if there is more to erase.
     case erased(more: Bool)
     /// Final: it is not known what of the jobs that are not done is on disk, and nothing more is written.
@@ -46,6 +48,16 @@ public struct JournalDone: Sendable {
     public var head: HistoryHead?
     /// Blocks that are free to be used again, in the order of their jobs.
     public var blocks: [LineBlock]
+    /// The commit that put it there; nil where nothing went to the log.
+    public var commit: CommitFacts?
+}
+
+/// What one commit took.
+public struct CommitFacts: Hashable, Sendable {
+    /// Of its write and its sync together.
+    public var nanoseconds: Int64
+    public var byteCount: Int
+    public var eventCount: UInt64
 }
 
 /// What takes the history's records: writes and syncs them before it returns.

@@ -23,11 +23,18 @@ public final class JournalWorker: @unchecked Sendable {
     private var records: [LogRecord] = []
     private var items: [JournalQueue.Item] = []
     private var returned: [LineBlock] = []
+    private let clockNs: () -> Int64
+    /// The turn's last one.
+    private var committed: CommitFacts?
 
-    /// - Parameter maxCommitBytes: one commit takes no more, except that it always takes one block.
+    /// - Parameters:
+    ///   - maxCommitBytes: one commit takes no more, except that it always takes one block.
+    ///   - clockNs: tells how long commits take, and nothing else.
     public init(
-        log: Log, history: any HistoryAppending, maxCommitBytes: Int = JournalWorker.defaultMaxCommitBytes
+        log: Log, history: any HistoryAppending, maxCommitBytes: Int = JournalWorker.defaultMaxCommitBytes,
+        clockNs: @escaping () -> Int64 = { 0 }
     ) {
+        self.clockNs = clockNs
         self.log = log
         self.history = history
         self.maxCommitBytes = min(maxCommitBytes, log.maxCommitBytes - 256)
@@ -59,8 +66,12 @@ public final class JournalWorker: @unchecked Sendable {
             return completions.append(.failed(error))
         }
         completions.append(
-            .done(JournalDone(ticket: ticket, lastSeq: log.ledger.lastSeq, head: head, blocks: returned)))
+            .done(
+                JournalDone(
+                    ticket: ticket, lastSeq: log.ledger.lastSeq, head: head, blocks: returned,
+                    commit: committed)))
         returned.removeAll(keepingCapacity: true)
+        committed = nil
     }
 
     /// Zeroes a piece of the next segment ahead, if it is time.
@@ -143,18 +154,18 @@ public final class JournalWorker: @unchecked Sendable {
         if let unnoted { records.insert(.entry(.head(unnoted)), at: 0) }
         guard !records.isEmpty else { return }
         do throws(JournalError) {
-            try log.commit(records, doneThrough: doneThrough.withLock { $0 })
+            try commit(records, &completions)
             unnoted = nil
             for item in items { item.block.map { returned.append($0) } }
             return
         } catch {
             guard error == .full else { throw error }
         }
-        if let head = unnoted, try fits(.entry(.head(head))) { unnoted = nil }
+        if let head = unnoted, try fits(.entry(.head(head)), &completions) { unnoted = nil }
         for item in items {
             guard let record = item.record else { continue }
             let refused = isRefusing && item.isBuiltOn
-            if !refused, try fits(record) {
+            if !refused, try fits(record, &completions) {
                 item.block.map { returned.append($0) }
             } else {
                 if item.isBuiltOn { isRefusing = true }
@@ -163,9 +174,23 @@ public final class JournalWorker: @unchecked Sendable {
         }
     }
 
-    private func fits(_ record: LogRecord) throws(JournalError) -> Bool {
+    private func commit(
+        _ records: [LogRecord], _ completions: inout [JournalCompletion]
+    ) throws(JournalError) {
+        let began = clockNs()
+        let receipt = try log.commit(records, doneThrough: doneThrough.withLock { $0 })
+        if let committed { completions.append(.committed(committed)) }
+        var events: UInt64 = 0
+        for case .block(let stamp, _) in records { events += stamp.range.count }
+        committed = CommitFacts(
+            nanoseconds: clockNs() - began, byteCount: receipt.byteCount, eventCount: events)
+    }
+
+    private func fits(
+        _ record: LogRecord, _ completions: inout [JournalCompletion]
+    ) throws(JournalError) -> Bool {
         do throws(JournalError) {
-            try log.commit([record], doneThrough: doneThrough.withLock { $0 })
+            try commit([record], &completions)
             return true
         } catch {
             guard error == .full else { throw error }

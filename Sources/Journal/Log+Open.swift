@@ -22,18 +22,20 @@ extension Log {
     ) throws(JournalError) -> Log {
         let log = Log(storage: storage, configuration: configuration, random: random)
         let found = try log.survey()
-        var newest: Found?
-        for one in found {
-            guard let number = one.firstCommit else { continue }
-            if number > newest?.firstCommit ?? 0 { newest = one }
-        }
-        if let newest {
-            try log.recover(newest, among: found)
+        if let surplus = try log.read(found) {
+            try log.settle(removing: surplus)
         } else {
             try log.beginFirst(replacing: found)
         }
         log.adoptProducerLimit()
         return log
+    }
+
+    /// Opens the log for looking: nothing is written, so that nothing may be committed to it either.
+    /// - Returns: nil where there is none.
+    static func readOnly(_ storage: any Storage) throws(JournalError) -> Log? {
+        let log = Log(storage: storage, configuration: Configuration(), random: { 0 })
+        return try log.read(log.survey()) == nil ? nil : log
     }
 
     private func survey() throws(JournalError) -> [Found] {
@@ -81,8 +83,6 @@ extension Log {
     /// Begins a log in an empty directory, or in one where a first beginning was cut short.
     private func beginFirst(replacing found: [Found]) throws(JournalError) {
         let storage = storage
-        // The first checkpoint is commit 1, and nothing is answered before commit 2 is there.
-        try refuseCommits(beyond: 1, in: found)
         for one in found {
             try attempt { () throws(StorageError) in try storage.remove(one.slot.name) }
         }
@@ -107,18 +107,38 @@ extension Log {
         }
     }
 
-    private func recover(_ newest: Found, among found: [Found]) throws(JournalError) {
-        guard let header = newest.header, let first = newest.firstCommit else { return }
+    /// Reads what is on disk, and writes nothing.
+    /// - Returns: the files that nobody needs; nil where there is no log yet.
+    private func read(_ found: [Found]) throws(JournalError) -> [Found]? {
+        var newest: Found?
+        for one in found {
+            guard let number = one.firstCommit else { continue }
+            if number > newest?.firstCommit ?? 0 { newest = one }
+        }
+        guard let newest, let header = newest.header, let first = newest.firstCommit else {
+            // The first checkpoint is commit 1, and nothing is answered before commit 2 is there.
+            try refuseCommits(beyond: 1, in: found)
+            return nil
+        }
         nextCommit = first
         let recovery = LogRecovery(log: self, slot: newest.slot, generation: header.generation)
         let rows = try recovery.run()
-        // What the process before has written but not synced is in the page cache alone.
-        try sync(newest.slot.file)
-        try syncDirectory()
         let others = found.filter { $0.slot.name != newest.slot.name }
         try refuseCommits(beyond: nextCommit, in: others)
-        try takeFiles(newest: newest, others: others, rows: rows)
+        let surplus = try takeFiles(newest: newest, others: others, rows: rows)
         publishAll(index: recovery.index)
+        return surplus
+    }
+
+    /// Makes what was read durable, and finishes what a crash left half done.
+    private func settle(removing surplus: [Found]) throws(JournalError) {
+        // What the process before has written but not synced is in the page cache alone.
+        try sync(active.slot.file)
+        try syncDirectory()
+        let storage = storage
+        for one in surplus {
+            try attempt { () throws(StorageError) in try storage.remove(one.slot.name) }
+        }
         if purging != .none { try finishPurge() }
         try dropSurplus()
         if live.count + free.count < 2 {
@@ -126,11 +146,11 @@ extension Log {
         }
     }
 
-    /// Sorts the files into the live ones, those that can be used again, and those that go.
+    /// Sorts the files into the live ones, those that can be used again, and those that go, which it returns.
     private func takeFiles(
         newest: Found, others: [Found], rows: [SegmentRecord]
-    ) throws(JournalError) {
-        let storage = storage
+    ) throws(JournalError) -> [Found] {
+        var surplus: [Found] = []
         var older: [Segment] = []
         var rest = others
         for row in rows.dropLast() where purging == .none {
@@ -148,13 +168,14 @@ extension Log {
         live = older + live
         for one in rest {
             guard one.byteCount == UInt64(configuration.segmentBytes) else {
-                try attempt { () throws(StorageError) in try storage.remove(one.slot.name) }
+                surplus.append(one)
                 continue
             }
             let residue = Residue(start: 0, end: one.byteCount, newestMs: .min)
             free.append(
                 Slot(name: one.slot.name, file: one.slot.file, capacity: one.byteCount, residue: residue))
         }
+        return surplus
     }
 
     private func publishAll(index: [LogTable.IndexEntry]) {

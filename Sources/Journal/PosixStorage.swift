@@ -5,10 +5,14 @@ public final class PosixStorage: Storage {
     private let path: String
     /// Of the directory, so that a replaced or moved one is never mixed with the one that was opened.
     private let directory: Int32
+    private let isReadOnly: Bool
 
     /// Opens a directory that is there already.
-    public init(directory path: String) throws(StorageError) {
+    ///
+    /// - Parameter isReadOnly: files are opened for reading alone; every write to them fails.
+    public init(directory path: String, isReadOnly: Bool = false) throws(StorageError) {
         self.path = path
+        self.isReadOnly = isReadOnly
         directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw StorageError(call: "open", path: path) }
     }
@@ -40,7 +44,8 @@ public final class PosixStorage: Storage {
 
     public func open(_ name: String, create: Bool) throws(StorageError) -> any StorageFile {
         check(name)
-        let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0)
+        let access = isReadOnly ? O_RDONLY : O_RDWR | (create ? O_CREAT : 0)
+        let flags = access | O_CLOEXEC | O_NOFOLLOW
         let descriptor = retrying { openat(directory, name, flags, 0o600) }
         guard descriptor >= 0 else { throw StorageError(call: "openat", path: path + "/" + name) }
         return PosixFile(descriptor: descriptor, path: path + "/" + name)
@@ -49,6 +54,7 @@ public final class PosixStorage: Storage {
     public func rename(_ name: String, to target: String) throws(StorageError) {
         check(name)
         check(target)
+        precondition(!isReadOnly, "nothing is renamed where nothing may be written")
         guard renameat(directory, name, directory, target) == 0 else {
             throw StorageError(call: "renameat", path: path + "/" + name)
         }
@@ -56,6 +62,7 @@ public final class PosixStorage: Storage {
 
     public func remove(_ name: String) throws(StorageError) {
         check(name)
+        precondition(!isReadOnly, "nothing is removed where nothing may be written")
         guard unlinkat(directory, name, 0) == 0 else {
             throw StorageError(call: "unlinkat", path: path + "/" + name)
         }

@@ -17,7 +17,7 @@ public struct StateDirectory: ~Copyable, Sendable {
     public static let keysName = "keys"
     private static let identityTemporaryName = "identity.new"
     private static let format = "holdgate-state"
-    private static let version: UInt64 = 1
+    static let version: UInt64 = 1
 
     deinit { if lock >= 0 { close(lock) } }
 
@@ -44,6 +44,29 @@ public struct StateDirectory: ~Copyable, Sendable {
         guard let pid = processID(in: file), pid > 0 else { return false }
         return kill(pid, 0) == 0 || errno == EPERM
     }
+
+    /// Opens it for looking: nothing in it is made or changed, and no host gets it meanwhile. Without a `lock`, which no
+    /// host has made yet, none is held: ask `isStillUnused` at the end.
+    public static func inspect(_ path: String) throws(StateDirectoryError) -> StateDirectory {
+        let file = Glibc.open(path + "/" + lockName, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            guard errno == ENOENT else { throw .system(path: path + "/" + lockName, failed("open")) }
+            guard access(path, R_OK | X_OK) == 0 else { throw .system(path: path, failed("access")) }
+            return StateDirectory(path: path, lock: -1)
+        }
+        // Shared: others may look as well, and a host's own is exclusive.
+        guard flock(file, LOCK_SH | LOCK_NB) == 0 else {
+            let error = failed("flock")
+            let holder = processID(in: file)
+            close(file)
+            if error.number == EWOULDBLOCK { throw .locked(path: path, holder: holder) }
+            throw .system(path: path + "/" + lockName, error)
+        }
+        return StateDirectory(path: path, lock: file)
+    }
+
+    /// Whether no host can have begun since `inspect`.
+    public var isStillUnused: Bool { lock >= 0 || access(path + "/" + Self.lockName, F_OK) != 0 }
 
     private init(path: String, lock: Int32) {
         self.path = path
@@ -102,30 +125,45 @@ public struct StateDirectory: ~Copyable, Sendable {
 
     // MARK: The identity
 
+    /// Whose directory it is.
+    public enum Origin: Hashable, Sendable {
+        /// Nobody's yet: it is empty.
+        case new
+        /// The host wrote it here.
+        case own
+        /// It is not the one that a host wrote; `what` says what shows that.
+        case copied(what: String)
+    }
+
     private func checkIdentity(restored: Bool) throws(StateDirectoryError) {
+        switch try origin() {
+        case .own: return
+        case .new: break
+        case .copied(let what): guard restored else { throw .copied(path: path, what: what) }
+        }
+        try writeIdentity()
+    }
+
+    /// Whose it is.
+    public func origin() throws(StateDirectoryError) -> Origin {
         let file = path + "/" + Self.identityName
         guard let text = try Self.contents(of: file) else {
-            let isNew = try isEmpty()
-            guard isNew || restored else {
-                throw .copied(path: path, what: "it holds files, and `identity` is missing among them")
+            guard try isEmpty() else {
+                return .copied(what: "it holds files, and `identity` is missing among them")
             }
-            return try writeIdentity()
+            return .new
         }
         let noted: FileIdentity
         do {
             noted = try Self.identity(in: text)
         } catch {
             if let version = error.newerVersion { throw .unknownVersion(path: file, version: version) }
-            guard restored else { throw .copied(path: path, what: "`identity` can't be read: \(error.what)") }
-            return try writeIdentity()
+            return .copied(what: "`identity` can't be read: \(error.what)")
         }
         let found = try Self.identity(of: file)
         let sameBirth = noted.birthNs == nil || found.birthNs == nil || noted.birthNs == found.birthNs
-        if noted.inode == found.inode, sameBirth { return }
-        guard restored else {
-            throw .copied(path: path, what: "`identity` is another file than the one that was written")
-        }
-        try writeIdentity()
+        if noted.inode == found.inode, sameBirth { return .own }
+        return .copied(what: "`identity` is another file than the one that was written")
     }
 
     private static func identity(in text: [UInt8]) throws(FormatFault) -> FileIdentity {

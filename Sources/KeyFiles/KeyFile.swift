@@ -20,7 +20,9 @@ public struct KeyFile: Hashable, Sendable {
 
     /// Throws where there is none, too.
     public static func read(_ path: String) throws(KeyFileError) -> KeyFile {
-        guard let file = try readIfThere(path) else { throw KeyFileError("there is no \(path)") }
+        guard let file = try readIfThere(path) else {
+            throw KeyFileError("there is no key file \(path): `holdgate keys new` writes one")
+        }
         return file
     }
 

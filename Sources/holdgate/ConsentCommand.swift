@@ -4,31 +4,52 @@ import HoldgateClient
 enum ConsentCommand {
     static let all = [consent]
 
-    private static let verbs = ["give", "deny", "pause", "withdraw", "show", "receipt"]
-
     static let consent = CommandSpec(
-        name: "consent", arguments: "give|deny|pause|withdraw|show|receipt [NUMBER]", argumentCount: 1...2,
-        summary: "decide whether the gate is open, through consent-manager",
+        name: "consent", summary: "decide whether the gate is open, through consent-manager",
         detail: """
-            give opens the gate, pause holds it, deny holds it and drops what comes, withdraw kills: what was queued is
-            gone, and only a new consent begins anew. A decision is on disk when the command returns, and the gate has
-            followed; if it says that the gate has not followed yet, it does as soon as the host is there.
+            A decision is on disk when the command returns, and the gate has followed; if it says that the
+            gate has not followed yet, it does as soon as the host is there.
+
+            consent-manager asks nobody for a key: whoever reaches its address decides. It knows the host by a
+            key of its own.
             """,
         flags: [
-            Flag("--purpose", "NAME", "decide on one purpose only (default: on all)"),
-            Flag("--valid-for", "DURATION", "give: consent expires after so long"),
-            Flag("--method", "TEXT", "how it was expressed: a form, a call, a setting"),
-            Flag("--notice-version", "TEXT", "of the notice that the subject was shown"),
             Flag(
                 "--consent", "ADDRESS",
-                "where consent-manager listens (or HOLDGATE_CONSENT; default: tcp://127.0.0.1:5574)"),
+                "where consent-manager listens (or HOLDGATE_CONSENT; default: tcp://127.0.0.1:5574)")
+        ],
+        actions: [
+            decision(
+                "give", "open the gate", [Flag("--valid-for", "DURATION", "consent expires after so long")]),
+            decision("deny", "hold it, and drop what comes"),
+            decision("pause", "hold it, and queue what comes"),
+            decision("withdraw", "kill it: what was queued is gone, and only a new consent begins anew"),
+            Action(name: "show", summary: "what stands, purpose by purpose", run: perform),
+            Action(
+                name: "receipt", arguments: "[NUMBER]", argumentCount: 0...1,
+                summary: "a decision's receipt, the last one's without a NUMBER", run: perform),
+        ],
+        commonFlags: [
+            Flag("--timeout", "DURATION", "give up when nothing answers for so long (default: 5s)"), .json,
+            .help,
         ],
         examples: [
             "holdgate consent give --method web-form --valid-for 365d", "holdgate consent show",
             "holdgate consent receipt 3 --json | jq .receipt",
-        ]
-    ) { invocation in
-        let verb = invocation.arguments[0]
+        ])
+
+    private static func decision(_ verb: String, _ summary: String, _ more: [Flag] = []) -> Action {
+        Action(
+            name: verb, summary: summary,
+            flags: [
+                Flag("--purpose", "NAME", "decide on one purpose only (default: on all)"),
+                Flag("--method", "TEXT", "how it was expressed: a form, a call, a setting"),
+                Flag("--notice-version", "TEXT", "of the notice that the subject was shown"),
+            ] + more, run: perform)
+    }
+
+    private static func perform(_ invocation: Invocation) throws -> Int32 {
+        let verb = invocation.action?.name ?? ""
         let reply = try JSONExchange.ask(
             .object(try members(verb, invocation)), at: address(invocation), timeout: invocation.timeout())
         let isOK = reply.value["ok"]?.asBool ?? false
@@ -50,13 +71,11 @@ enum ConsentCommand {
     }
 
     private static func members(_ verb: String, _ invocation: Invocation) throws -> [JSONValue.Member] {
-        guard verbs.contains(verb) else {
-            throw UsageError("consent \(verb): one of \(verbs.joined(separator: ", "))")
-        }
         var members: [JSONValue.Member] = [.init("command", .string(verb))]
-        if invocation.arguments.count == 2 {
-            guard verb == "receipt", let number = UInt64(invocation.arguments[1]) else {
-                throw UsageError("consent \(verb) does not take \"\(invocation.arguments[1])\"")
+        if let text = invocation.arguments.first {
+            guard let number = UInt64(text) else {
+                throw UsageError(
+                    "consent receipt \(text): the number of a decision, as `consent show` has it")
             }
             members.append(.init("decision", .uint(number)))
         }

@@ -10,8 +10,9 @@ enum EmitCommand {
         name: "emit", arguments: "TYPE [DATA] | --file FILE", argumentCount: 0...2,
         summary: "send one event, or a file of them",
         detail: """
-            DATA is JSON. --file takes CloudEvents in JSON, one a line, and each is taken exactly once however often the
-            connection or the host goes away meanwhile. What the host refuses for good is named, the rest is taken.
+            DATA is JSON. --file takes CloudEvents in JSON, one a line, and each is taken exactly once however
+            often the connection or the host goes away meanwhile. What the host refuses for good is named, the
+            rest is taken.
             """,
         flags: [
             Flag("--file", "FILE", "events, one a line (- is standard input)"),

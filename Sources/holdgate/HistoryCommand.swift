@@ -7,8 +7,8 @@ enum HistoryCommand {
     static let history = CommandSpec(
         name: "history", summary: "every change of the gate, by whom and why",
         detail: """
-            With --verify all records are read, and each one's hash and its link to the one before are checked; the last
-            hash, noted elsewhere, shows later that nothing was taken away.
+            With --verify all records are read, and each one's hash and its link to the one before are
+            checked; the last hash, noted elsewhere, shows later that nothing was taken away.
             """,
         flags: [
             Flag("--after", "N", "records after this number"),
@@ -23,7 +23,7 @@ enum HistoryCommand {
     private static func list(_ invocation: Invocation) throws -> Int32 {
         let holdgate = try invocation.holdgate()
         let after = try invocation.count("--after") ?? 0
-        let limit = try invocation.count("--limit") ?? 100
+        let limit = try invocation.count("--limit", atLeast: 1) ?? 100
         var records: [HistoryRecord] = []
         try pages(holdgate, after: after, limit: limit) { records += $0 }
         if invocation.isJSON {

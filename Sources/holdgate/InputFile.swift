@@ -13,7 +13,7 @@ final class InputFile {
         self.path = path
         descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw Failure(description: "\(path): \(String(cString: strerror(errno)))")
+            throw Failure(description: "can't read \(path): \(String(cString: strerror(errno)))")
         }
     }
 

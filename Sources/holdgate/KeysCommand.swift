@@ -10,78 +10,60 @@ import ZeroMQ
 /// `holdgate keys`: who may do what at a host. It works on the host's files, where they are, and tells a running host.
 enum KeysCommand {
     static let spec = CommandSpec(
-        name: "keys", arguments: "[list | new NAME | revoke NAME|KEY | host]", argumentCount: 0...2,
+        name: "keys",
         summary: "whose keys the host lets in, and what they may do; make, list and revoke them",
         detail: """
-            Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the state directory.
-            The first key that is made makes the host's own, too; from its next start on the host then asks for keys wherever
-            it is reached over TCP. Later changes are taken in by the running host at once, which is told over its control
-            endpoint, or by SIGHUP. revoke ends with status 1 if a host runs that could not be told.
+            Run it where the host runs, as its user or as root: it reads and writes the folder `keys` of the
+            state directory. The first key that is made makes the host's own, too; from its next start on the
+            host then asks for keys wherever it is reached over TCP. Later changes are taken in by the running
+            host at once, which is told over its control endpoint, or by SIGHUP.
 
-            Roles: observe, produce, collect, serve, hold, start, revoke, admin; docs/security.md says what each may do.
-            observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
+            Roles: \(Role.allCases.map(\.rawValue).joined(separator: ", ")); docs/security.md says what each
+            may do. observe:PREFIX and produce:PREFIX reach topics and types that begin so, and no others.
 
-            new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With --public-key,
-            --uid or --gid nothing is written but the line that authorises; --uid and --gid are for ipc:// paths.
-            Where the host asks for keys, it is told of a change by an admin alone: --key FILE. A KEY is given in quotes, and
-            after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
+            new writes NAME.key, for whoever is to have the name: its secret, and the host's public key. With
+            --public-key, --uid or --gid nothing is written but the line that authorises; --uid and --gid are
+            for ipc:// paths.
+
+            Where the host asks for keys, it is told of a change by an admin alone: --key FILE. A KEY is given
+            in quotes, and after -- if it begins with a hyphen: `keys revoke -- 'KEY'`.
             """,
         flags: [
-            Flag("--roles", "ROLES", "what the name may do, parted by commas"),
-            Flag("--comment", "TEXT", "more to say in the line"),
-            Flag("--out", "FILE", "where the new key is written (default: NAME.key)"),
-            Flag("--public-key", "KEY", "authorise this key, whose secret is elsewhere"),
-            Flag("--uid", "NUMBER", "authorise this user, on paths"),
-            Flag("--gid", "NUMBER", "authorise this group, on paths"),
-            Flag("--state-dir", "DIR", "the host's (or HOLDGATE_STATE_DIR; default as serve has it)"),
-            Flag("--config", "FILE", "the host's configuration"), .control,
+            .stateDirectory, .hostConfiguration, .control,
         ],
+        actions: [
+            Action(name: "list", summary: "whose keys are let in", run: list),
+            Action(
+                name: "new", arguments: "NAME", argumentCount: 1...1, summary: "make a key, or authorise one",
+                flags: newFlags, run: new),
+            Action(
+                name: "revoke", arguments: "NAME|KEY", argumentCount: 1...1,
+                summary: "let a name's keys, or one key, in no more", run: revoke),
+            Action(name: "host", summary: "the host's own public key", run: host),
+        ],
+        defaultAction: "list",
         examples: [
             "holdgate keys new consent --roles hold,start,revoke",
             "holdgate keys new shop --roles produce:cart.",
             "holdgate keys new logs --roles observe:state --uid 1001", "holdgate keys",
             "holdgate keys revoke shop",
             "holdgate keys host",
-        ]
-    ) { invocation in
-        let words = invocation.arguments
-        switch (words.first, words.count) {
-        case (nil, _), ("list", 1): return try list(invocation)
-        case ("host", 1): return try host(invocation)
-        case ("new", 2): return try new(invocation, words[1])
-        case ("revoke", 2): return try revoke(invocation, words[1])
-        case ("new", _): throw UsageError("keys new needs one NAME, and --roles")
-        case ("revoke", _): throw UsageError("keys revoke needs one NAME or KEY")
-        default: throw UsageError("keys \(words[0]): one of new, list, revoke, host")
-        }
-    }
+        ],
+        exitStatus: "1 as well when revoke has changed the files, and a host runs that could not be told.")
+
+    private static let newFlags = [
+        Flag(
+            "--roles", "ROLES", "what the name may do, parted by commas",
+            values: .some(of: Role.allCases.map(\.rawValue))),
+        Flag("--comment", "TEXT", "more to say in the line"),
+        Flag("--out", "FILE", "where the new key is written (default: NAME.key)"),
+        Flag("--public-key", "KEY", "authorise this key, whose secret is elsewhere"),
+        Flag("--uid", "NUMBER", "authorise this user, on paths"),
+        Flag("--gid", "NUMBER", "authorise this group, on paths"),
+    ]
 
     private static func places(_ invocation: Invocation) throws -> KeyPlaces {
-        KeyPlaces(try configuration(invocation))
-    }
-
-    /// The host's, as `serve` would have it with the same flags, but that no endpoint matters here.
-    private static func configuration(_ invocation: Invocation) throws -> Configuration {
-        var arguments: [String] = []
-        for flag in ["--state-dir", "--config"] {
-            if let value = invocation.values[flag] { arguments += [flag, value] }
-        }
-        var environment: [String: String] = [:]
-        for name in [
-            "HOME", "XDG_STATE_HOME", "HOLDGATE_STATE_DIR", "HOLDGATE_AUTHORIZED_KEYS",
-            "HOLDGATE_HOST_KEY_FILE",
-        ] {
-            environment[name] = invocation.console.environment(name)
-        }
-        do {
-            guard let configuration = try Configuration.parse(arguments: arguments, environment: environment)
-            else {
-                throw UsageError("keys needs a state directory")
-            }
-            return configuration
-        } catch let error as ConfigurationError {
-            throw UsageError("\(error)")
-        }
+        KeyPlaces(try invocation.hostConfiguration())
     }
 
     // MARK: Looking
@@ -134,7 +116,8 @@ enum KeysCommand {
 
     // MARK: Changing
 
-    private static func new(_ invocation: Invocation, _ text: String) throws -> Int32 {
+    private static func new(_ invocation: Invocation) throws -> Int32 {
+        let text = invocation.arguments[0]
         let name: String
         let permissions: Permissions
         do throws(AccessError) {
@@ -201,7 +184,8 @@ enum KeysCommand {
         return given.first
     }
 
-    private static func revoke(_ invocation: Invocation, _ which: String) throws -> Int32 {
+    private static func revoke(_ invocation: Invocation) throws -> Int32 {
+        let which = invocation.arguments[0]
         let places = try places(invocation)
         var removed: [AuthorizedKeys.Entry] = []
         let status = try filing(invocation) { () throws(KeyFileError) in
@@ -269,7 +253,7 @@ enum KeysCommand {
     private static func takeIn(
         _ invocation: Invocation
     ) throws -> (isTaken: Bool, isUntold: Bool, how: String) {
-        guard try StateDirectory.seemsInUse(configuration(invocation).stateDir) else {
+        guard try StateDirectory.seemsInUse(invocation.hostConfiguration().stateDir) else {
             return (false, false, "no host runs here: it holds from the next start")
         }
         let holdgate = try invocation.holdgate()

@@ -21,9 +21,9 @@ enum LifecycleCommands {
     static let start = CommandSpec(
         name: "start", summary: "open the gate (startOperation)",
         detail: """
-            From onHold, what was queued flows first, in order. With --lease the host closes the gate itself unless
-            another start comes in time: a consent service that dies closes it. A launch that was killed stays
-            closed, and the exit status is 1.
+            From onHold, what was queued flows first, in order. With --lease the host closes the gate itself
+            unless another start comes in time: a consent service that dies closes it. A launch that was
+            killed stays closed, and the exit status is 1.
             """,
         flags: [Flag("--lease", "DURATION", "close again after so long, unless renewed")] + Flag.lifecycle,
         examples: ["holdgate start", "holdgate start --lease 60s --reason TICKET-123"]
@@ -35,12 +35,14 @@ enum LifecycleCommands {
     static let hold = CommandSpec(
         name: "hold", summary: "close the gate (holdOperation)",
         detail: """
-            What was accepted before is still delivered; with --wait the command ends once that is done. If it takes
-            longer, the hold stands, and the exit status is 1.
+            What was accepted before is still delivered; with --wait the command ends once that is done. If it
+            takes longer, the hold stands, and the exit status is 1.
             """,
         flags: [
             Flag("--wait", "DURATION", "wait until everything accepted before is delivered"),
-            Flag("--gated", "POLICY", "events during this hold: queue, discard or refuse"),
+            Flag(
+                "--gated", "POLICY", "events during this hold: queue, discard or refuse",
+                values: .one(of: GatedPolicy.allCases.map(\.rawValue))),
         ] + Flag.lifecycle,
         examples: ["holdgate hold --wait 30s", "holdgate hold --gated discard --reason 'consent denied'"]
     ) { invocation in
@@ -62,21 +64,21 @@ enum LifecycleCommands {
     static let kill = CommandSpec(
         name: "kill", summary: "close the gate for good, and discard everything",
         detail: """
-            Discards queued events, dead letters, cursors and the configuration; the history stays. It can't be undone:
-            only a new launch (end-launch, or serve --new-launch) starts over.
+            Discards queued events, dead letters, cursors and the configuration; the history stays. It can't
+            be undone: only a new launch (end-launch, or serve --new-launch) starts over.
             """,
         flags: [Flag("--yes", nil, "don't ask")] + Flag.lifecycle,
         examples: ["holdgate kill --reason ERASURE-9", "holdgate kill --yes --json"]
     ) { invocation in
         let holdgate = try invocation.holdgate()
         if !invocation.has("--yes") {
+            guard invocation.console.isAnybodyThere else {
+                throw UsageError("kill needs --yes where nobody can be asked")
+            }
             let report = try holdgate.performBlocking(.state)
             let question =
                 "This discards \(Report.events(report.pending + report.gated)) and the configuration of launch "
                 + "\(report.status.launch), and can't be undone.\nType kill to go on: "
-            guard invocation.console.isAnybodyThere else {
-                throw UsageError("kill needs --yes where nobody can be asked")
-            }
             guard let answer = invocation.console.ask(question), answer == "kill" else {
                 invocation.console.err("Nothing was done.\n")
                 return 1
@@ -88,7 +90,8 @@ enum LifecycleCommands {
     static let endLaunch = CommandSpec(
         name: "end-launch", summary: "end the launch, and stop the host",
         detail: """
-            The next start of the host begins a new launch. With --restart the host begins it at once, in its place.
+            The next start of the host begins a new launch. With --restart the host begins it at once, in its
+            place.
             """,
         flags: [Flag("--restart", nil, "begin the new launch at once")] + Flag.lifecycle,
         examples: ["holdgate end-launch --restart"]

@@ -22,6 +22,20 @@ enum Table {
         }.joined()
     }
 
+    /// Text that somebody else wrote, in one line, with nothing in it that moves a terminal's cursor; cut.
+    static func cell(_ text: String, limit: Int = 60) -> String {
+        var result = ""
+        for (index, scalar) in text.unicodeScalars.enumerated() {
+            guard index < limit else { return result + "…" }
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
+                result += "·"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
     static func bytes(_ count: UInt64) -> String {
         let units = ["B", "KiB", "MiB", "GiB", "TiB"]
         var value = Double(count)
@@ -69,6 +83,11 @@ enum Report {
             console.err("holdgate \(spec.name): \(error.message)\n")
             if error.code == .noAnswer {
                 console.err(spec.name == "consent" ? absentManagerHint : absentHint("--control"))
+            }
+            if error.code == .forbidden {
+                console.err(
+                    "--key FILE names another key; `holdgate keys new`, where the host runs, makes one with the role.\n"
+                )
             }
             if error.code == .notOperating, error.retryable {
                 console.err(

@@ -8,7 +8,7 @@ import PluginCheck
 enum PluginCheckCommand {
     /// Returns the exit status: 0 all kept, 1 something broken.
     static func run(_ invocation: Invocation) throws -> Int32 {
-        let command = Array(invocation.arguments.dropFirst())
+        let command = invocation.arguments
         guard let name = command.first else { throw UsageError("plugins check needs a command: -- COMMAND") }
         var environment = HostEnvironment.inherited()
         guard let executable = HostEnvironment.find(name, path: environment["PATH"]) else {

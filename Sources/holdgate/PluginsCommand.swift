@@ -3,38 +3,43 @@ import HoldgateClient
 /// `holdgate plugins`: who is attached; and the plugins that the host starts itself.
 enum PluginsCommand {
     static let spec = CommandSpec(
-        name: "plugins", arguments: "[start|stop|restart NAME | check -- COMMAND…]",
-        argumentCount: 0...512,
-        summary: "who is attached, and how far each is; start, stop, restart or check one",
+        name: "plugins", summary: "who is attached, and how far each is; start, stop, restart or check one",
         detail: """
-            start, stop and restart are for plugins that the host starts itself (serve --plugins DIR), and end once it is
-            done. A plugin that was stopped stays so until it is started, or the host is.
-            check needs no host: it starts COMMAND, any plugin in any language, against a scripted one, and says promise by
-            promise what it keeps of the contract. Exit status 1 if one is broken. --timeout is for each answer.
+            start, stop and restart are for plugins that the host starts itself (serve --plugins DIR), and end
+            once it is done. A plugin that was stopped stays so until it is started, or the host is.
+
+            check needs no host: it starts COMMAND, any plugin in any language, against a scripted one, and
+            says promise by promise what it keeps of the contract. --timeout is for each answer then.
             """,
         flags: [.control],
+        actions: [Action(name: "list", summary: "who is attached, or known", run: list)]
+            + PluginAction.allCases.map { action in
+                Action(
+                    name: action.rawValue, arguments: "NAME", argumentCount: 1...1, summary: summary(action)
+                ) { try act(action, $0) }
+            } + [
+                Action(
+                    name: "check", arguments: "-- COMMAND…", argumentCount: 0...512,
+                    summary: "whether a plugin keeps the contract", run: PluginCheckCommand.run)
+            ],
+        defaultAction: "list",
         examples: [
             "holdgate plugins", "holdgate plugins restart file-collector",
             "holdgate plugins --json | jq '.plugins[].lagEvents'",
             "holdgate plugins check -- file-collector --dir /tmp/check",
-        ]
-    ) { invocation in
-        if invocation.arguments.first == "check" { return try PluginCheckCommand.run(invocation) }
-        switch invocation.arguments.count {
-        case 0: return try list(invocation)
-        case 1:
-            throw UsageError("plugins \(invocation.arguments[0]) needs a name: start|stop|restart NAME")
-        case 2: return try act(invocation)
-        default: throw UsageError("plugins does not take \"\(invocation.arguments[2])\"")
+        ],
+        exitStatus: "1 as well when check finds a promise broken.")
+
+    private static func summary(_ action: PluginAction) -> String {
+        switch action {
+        case .start: "start one that was stopped"
+        case .stop: "stop one, until it is started again"
+        case .restart: "stop one, and start it again"
         }
     }
 
-    private static func act(_ invocation: Invocation) throws -> Int32 {
-        let (word, name) = (invocation.arguments[0], invocation.arguments[1])
-        guard let action = PluginAction(rawValue: word) else {
-            throw UsageError(
-                "plugins \(word): one of \(PluginAction.allCases.map(\.rawValue).joined(separator: ", "))")
-        }
+    private static func act(_ action: PluginAction, _ invocation: Invocation) throws -> Int32 {
+        let name = invocation.arguments[0]
         let answer = try invocation.ask(.plugin(name: name, action))
         guard !invocation.printed(answer) else { return 0 }
         let done =

@@ -2,23 +2,17 @@ import HoldgateClient
 
 /// The commands that ask, and those that change something beside the gate.
 enum QueryCommands {
-    static let all = [
-        PluginsCommand.spec, forget, configuration, configure, stats, deadLetters, requeue, ping,
-    ]
-
     static let forget = CommandSpec(
         name: "forget", arguments: "NAME", argumentCount: 1...1,
         summary: "stop keeping events for a durable collector",
         detail: "What was kept for it alone is let go, and a drain no longer waits for it.",
-        flags: [.control, source],
+        flags: [.control, .source],
         examples: ["holdgate forget old-collector"]
     ) { invocation in
         let answer = try invocation.ask(.forget(name: invocation.arguments[0]))
         if !invocation.printed(answer) { invocation.console.out("\(invocation.arguments[0]) is forgotten\n") }
         return 0
     }
-
-    private static let source = Flag("--source", "NAME", "who asks, for the history (default: user@host)")
 
     static let configuration = CommandSpec(
         name: "configuration", summary: "the configuration kept inside the host", flags: [.control],
@@ -36,7 +30,9 @@ enum QueryCommands {
         summary: "change the configuration kept inside the host",
         detail:
             "PATCH is a JSON object, an RFC 7396 merge patch: what it names is set, and null takes a member away.",
-        flags: [Flag("--file", "FILE", "read the patch from there (- is standard input)"), .control, source],
+        flags: [
+            Flag("--file", "FILE", "read the patch from there (- is standard input)"), .control, .source,
+        ],
         examples: [
             #"holdgate configure '{"geofences":[{"name":"home","radius":50}]}'"#,
             "holdgate configure --file patch.json",
@@ -47,7 +43,7 @@ enum QueryCommands {
         case (let text?, nil): patch = text
         case (nil, let path?):
             patch = try InputFile.contents(of: path, limit: WireLimits().maxConfigurationBytes)
-        case (nil, nil), (_?, _?): throw UsageError("configure needs a PATCH or --file")
+        case (nil, nil), (_?, _?): throw UsageError("configure needs either a PATCH or --file")
         }
         let value: JSONValue
         do throws(WireError) {
@@ -59,53 +55,6 @@ enum QueryCommands {
         let answer = try invocation.ask(.configure(patch: value.text))
         if !invocation.printed(answer) {
             invocation.console.out((answer.value["configuration"] ?? .object([])).text + "\n")
-        }
-        return 0
-    }
-
-    static let stats = CommandSpec(
-        name: "stats", summary: "the host's counters", flags: [.control],
-        examples: ["holdgate stats", "holdgate stats --json"]
-    ) { invocation in
-        let answer = try invocation.ask(.stats)
-        if invocation.printed(answer) { return 0 }
-        let members = answer.value["stats"]?.asMembers ?? answer.value.asMembers ?? []
-        invocation.console.out(Table.pairs(members.map { ($0.name, $0.value.asString ?? $0.value.text) }))
-        return 0
-    }
-
-    static let deadLetters = CommandSpec(
-        name: "dead-letters", summary: "events that a collector has rejected, and why",
-        flags: [
-            Flag("--after", "SEQ", "those after this one"),
-            Flag("--limit", "COUNT", "at most so many (default: 100)"),
-            .control,
-        ], examples: ["holdgate dead-letters --limit 10"]
-    ) { invocation in
-        let limit = Int(clamping: try invocation.count("--limit") ?? 100)
-        let answer = try invocation.ask(.deadLetters(after: invocation.count("--after") ?? 0, limit: limit))
-        if invocation.printed(answer) { return 0 }
-        let letters = answer.value["deadLetters"]?.asArray ?? []
-        invocation.console.out(letters.isEmpty ? "none\n" : letters.map { $0.text + "\n" }.joined())
-        return 0
-    }
-
-    static let requeue = CommandSpec(
-        name: "requeue", arguments: "SEQ…", argumentCount: 1...10_000,
-        summary: "send dead letters again", detail: "They go to the queue's end, as new events.",
-        flags: [.control],
-        examples: ["holdgate requeue 17 18"]
-    ) { invocation in
-        let seqs = try invocation.arguments.map { text in
-            guard let seq = UInt64(text), seq > 0 else {
-                throw UsageError("\(text) is no seq: a whole number from 1")
-            }
-            return seq
-        }
-        let answer = try invocation.ask(.requeue(seqs: seqs))
-        if !invocation.printed(answer) {
-            let count = answer.value["requeued"]?.asUInt64 ?? UInt64(seqs.count)
-            invocation.console.out("\(Report.events(count)) queued again\n")
         }
         return 0
     }

@@ -5,18 +5,62 @@ import Wire
 
 /// `holdgate serve`: runs the host until a signal or `endLaunch`.
 enum ServeCommand {
+    static let spec = CommandSpec(
+        name: "serve", summary: "run a host",
+        detail: """
+            It goes on with the launch in its state directory, in the state that it was in, and begins one
+            where there is none. One line of JSON on standard output says when it is ready and where; its log
+            goes to standard error. SIGTERM and SIGINT stop it, SIGHUP has it read the authorised keys and the
+            folder of plugins again.
+            """,
+        flags: flags, commonFlags: [.help],
+        examples: [
+            "holdgate serve --state-dir /var/lib/holdgate",
+            "holdgate serve --config holdgate.json --control ipc:///run/holdgate/control",
+        ],
+        exitStatus: "0 stopped, 1 not started or failed, 2 wrong usage.", isRaw: true, settings: settings
+    ) { invocation in
+        run(invocation.arguments, invocation.console.variables())
+    }
+
+    /// What the host's configuration takes on its command line.
+    static let flags =
+        Configuration.Switch.allCases.filter { $0 != .help }.map { Flag($0.rawValue, nil, $0.help) }
+        + [Flag("--config", "FILE", "Read settings from this file: JSON with comments.")]
+        + Configuration.keys.compactMap { key in
+            guard let flag = key.flag else { return nil }
+            return Flag(flag, key.kind.placeholder, key.flagHelp, values: values(of: key.kind))
+        }
+
+    /// What its file may hold.
+    private static let settings = Settings(
+        about: """
+            Flags beat the environment, which beats the file. Each setting of the file is also a variable,
+            drainTimeoutMs for one is HOLDGATE_DRAIN_TIMEOUT_MS, with commas between a list's elements. Names
+            that end in Ms are milliseconds. `holdgate config` shows what is in force, and where it came from.
+            """,
+        rows: Configuration.keys.map {
+            Settings.Row(name: $0.name, help: $0.help, standard: $0.defaultText, allowed: $0.kind.allowed)
+        })
+
+    private static func values(of kind: Configuration.Kind) -> Flag.Values {
+        switch kind {
+        case .choice(let choices): .one(of: choices)
+        case .directory, .optionalDirectory: .directory
+        case .optionalFile: .file
+        case .number, .addresses, .names: .text
+        }
+    }
+
     /// Returns the exit status: 0 stopped, 1 failed, 2 usage.
-    static func run(_ arguments: [String]) -> Int32 {
+    private static func run(_ arguments: [String], _ environment: [String: String]) -> Int32 {
         Signals.ignorePipe()
         Signals.block()
         OpenFiles.raiseLimit()
         let configuration: Configuration
         do {
             let parsed = try Configuration.parse(arguments: arguments, environment: environment)
-            guard let parsed else {
-                print(Configuration.helpText, terminator: "")
-                return 0
-            }
+            guard let parsed else { return 0 }
             configuration = parsed
         } catch {
             complain("\(error)")
@@ -27,25 +71,12 @@ enum ServeCommand {
             switch exit {
             case .stopped: return 0
             case .failed: return 1
-            case .restart: return restart()
+            case .restart: return restart(configuration)
             }
         } catch {
-            complain("\(error)")
+            complain("\(error)", configuration)
             return 1
         }
-    }
-
-    /// All variables; what has no `=` is none.
-    private static var environment: [String: String] {
-        var variables: [String: String] = [:]
-        var next = environ
-        while let entry = next.pointee {
-            let parts = String(cString: entry).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
-            next += 1
-        }
-        return variables
     }
 
     private static func serve(_ configuration: Configuration) throws -> HostExit {
@@ -95,17 +126,23 @@ enum ServeCommand {
     }
 
     /// Replaces the process in place, with the arguments that it was started with.
-    private static func restart() -> Int32 {
+    private static func restart(_ configuration: Configuration) -> Int32 {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
         // Signals stay blocked: one that came meanwhile waits for the next launch, which stops by it.
         execv("/proc/self/exe", &arguments)
-        complain("the next launch could not be begun: exec failed with error \(errno)")
+        complain("the next launch could not be begun: exec failed with error \(errno)", configuration)
         return 1
     }
 
-    private static func complain(_ message: String) {
-        let line = Array("holdgate: \(message)\n".utf8)
-        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    /// For a person, unless the log is for programs.
+    private static func complain(_ message: String, _ configuration: Configuration? = nil) {
+        switch configuration?.logFormat {
+        case .json:
+            Logger(format: .json).log(.error, "the host ended", [.init("reason", .string(message))])
+        case .text, nil:
+            let line = Array("holdgate: \(message)\n".utf8)
+            _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        }
     }
 }

@@ -8,8 +8,8 @@ enum StreamCommands {
     static let watch = CommandSpec(
         name: "watch", summary: "each change of the gate, as it happens",
         detail: """
-            Changes that the stream had lost are read from the history, and marked. --events shows live events too, those
-            that the gate lets out; they may be lost where this is slow.
+            Changes that the stream had lost are read from the history, and marked. --events shows live events
+            too, those that the gate lets out; they may be lost where this is slow.
             """,
         flags: [
             Flag("--events", nil, "show events too"), Flag("--count", "COUNT", "end after so many lines"),
@@ -17,6 +17,7 @@ enum StreamCommands {
         ],
         examples: ["holdgate watch", "holdgate watch --events --json | jq ."]
     ) { invocation in
+        let count = try invocation.count("--count", atLeast: 1)
         // Says at once, and with its exit status, when nobody is there.
         _ = try invocation.holdgate().performBlocking(.ping)
         let subscription = try StateSubscription(
@@ -25,7 +26,7 @@ enum StreamCommands {
             invocation.has("--events")
             ? try EventSubscription(
                 invocation.endpoints.stream, credentials: try invocation.credentials()) : nil
-        let watch = Watch(invocation, left: try invocation.count("--count")) {
+        let watch = Watch(invocation, left: count) {
             subscription.stop()
             events?.stop()
         }

@@ -79,6 +79,63 @@ private let welcome = HostMessage.welcome(
     }
 }
 
+@Suite struct AcknowledgementTests {
+    private let header = DeliverHeader(
+        launch: testLaunch, ranges: [SeqRange(first: JournalSeq(5), count: 3)], under: [])
+
+    private func attached() -> PluginCore {
+        var core = PluginCore(now: 0)
+        var effects: [PluginCore.Effect] = []
+        core.opened(now: 0, into: &effects)
+        core.heard(welcome, now: 0, into: &effects)
+        return core
+    }
+
+    private func acknowledge(
+        _ core: inout PluginCore, _ seq: UInt64, of launch: LaunchID = testLaunch
+    ) -> [PluginCore.Effect] {
+        var effects: [PluginCore.Effect] = []
+        core.acknowledged(through: JournalSeq(seq), of: launch, rejects: [], into: &effects)
+        return effects
+    }
+
+    private func heard(_ core: inout PluginCore, _ message: HostMessage) {
+        var effects: [PluginCore.Effect] = []
+        core.heard(message, now: 1, into: &effects)
+    }
+
+    @Test func whatWasHandedOverIsAcknowledgedLater() {
+        var core = attached()
+        #expect(acknowledge(&core, 5) == [])
+        heard(&core, .deliver(header))
+        #expect(acknowledge(&core, 5) == [.sendAck(through: JournalSeq(5), rejects: [])])
+        #expect(acknowledge(&core, 7) == [.sendAck(through: JournalSeq(7), rejects: [])])
+        #expect(acknowledge(&core, 8) == [])
+        #expect(acknowledge(&core, 7, of: LaunchID(high: 9, low: 9)) == [])
+    }
+
+    @Test func whatAnEarlierAttachmentWasHandedIsNot() {
+        var core = attached()
+        heard(&core, .deliver(header))
+        heard(&core, .helloWanted)
+        #expect(acknowledge(&core, 7) == [])
+        heard(&core, welcome)
+        #expect(acknowledge(&core, 7) == [])
+        heard(&core, .deliver(header))
+        #expect(acknowledge(&core, 7) == [.sendAck(through: JournalSeq(7), rejects: [])])
+    }
+
+    @Test func aConnectionThatBreaksIsMadeAnewAtOnceButNotWhileGreeting() {
+        var core = attached()
+        var effects: [PluginCore.Effect] = []
+        core.disconnected(now: 10, into: &effects)
+        #expect(effects == [.reconnect])
+        core.disconnected(now: 20, into: &effects)
+        #expect(effects == [.reconnect])
+        #expect(core.deadline == 3010)
+    }
+}
+
 /// A host's `plugin`: welcomes, delivers what is after the cursor, notes acks.
 private final class FakePluginEndpoint: Sendable {
     struct State {
@@ -156,6 +213,36 @@ private final class FakePluginEndpoint: Sendable {
             + #"{"types":["a.*"],"windowBytes":1000,"durable":true}}"#
         #expect(state.hellos.map(\.text) == [hello])
         #expect(state.acks.last?.text == #"{"type":"ack","through":9,"rejects":[[9,"no"]]}"#)
+    }
+
+    @Test func heartbeatsGoOnUntilItIsAcknowledgedFromElsewhere() throws {
+        let plugin = FakePluginEndpoint(total: 4)
+        plugin.state.withLock { $0.supersedesAt = 4 }
+        let beats = Locked(0)
+        let taken = Locked<[JournalSeq]>([])
+        let core = Locked<Plugin?>(nil)
+        let host = try FakeRouter { frames in
+            if value(frames[0])["type"] == .string("heartbeat"),
+                beats.withLock({
+                    $0 += 1; return $0
+                }) == 2
+            {
+                // From the host's thread: not before a second heartbeat has come.
+                let seqs = taken.withLock { $0 }
+                for seq in seqs { core.withLock { $0 }?.acknowledge(through: seq, of: testLaunch) }
+            }
+            return plugin.answer(frames)
+        }
+        var configuration = Plugin.Configuration(name: "c", collect: CollectRequest())
+        configuration.endpoint = host.endpoint
+        let waiting = try Plugin(configuration)
+        core.withLock { $0 = waiting }
+        let ending = try waiting.runDeferred { deliveries in
+            for delivery in deliveries { taken.withLock { $0.append(delivery.last) } }
+        }
+        #expect(ending == .superseded)
+        #expect(plugin.state.withLock { $0.acks.map(\.text) }.last == #"{"type":"ack","through":4}"#)
+        #expect(beats.withLock { $0 } >= 2)
     }
 
     @Test func aHandlerThatThrowsAcknowledgesNothing() throws {

@@ -177,6 +177,19 @@ private final class AskingEndpoint: Sendable {
         #expect(ending == .stopped)
     }
 
+    /// Silence alone would tell in three minutes.
+    @Test(.timeLimit(.minutes(1))) func aHostThatIsCutOffIsMissedAtOnce() throws {
+        let host = try FakeRouter { _ in [[bytes { welcome.write(into: &$0) }]] }
+        let plugin = try Plugin(configuration(host.endpoint, [:]))
+        var notices: [Plugin.Notice] = []
+        let ending = try plugin.run(notice: { notice in
+            notices.append(notice)
+            if notice == .detached { plugin.stop() } else { host.close() }
+        })
+        #expect(ending == .stopped)
+        #expect(notices == [.attached(cursor: nil, status(.operating)), .detached])
+    }
+
     @Test func namesAreChecked() {
         let error = #expect(throws: HoldgateError.self) { try Plugin(.init(name: "")) }
         #expect(error?.code == .invalidArgument)

@@ -54,23 +54,6 @@ import Wire
         #expect(differences(parsed, try parse()) == [name])
     }
 
-    @Test(arguments: Configuration.keys.map(\.name))
-    func everyDefaultIsAllowedAndShown(_ name: String) throws {
-        let key = try #require(Configuration.key(name))
-        #expect(Configuration.helpText.contains("\n  \(name)  \(key.help)\n"))
-        #expect(Configuration.helpText.contains("      default: \(key.defaultText)\n"))
-        #expect(Configuration.helpText.contains("      allowed: \(key.kind.allowed)\n"))
-        if let flag = key.flag { #expect(Configuration.helpText.contains("\n  \(flag) ")) }
-    }
-
-    @Test func theHelpFitsATerminalAndHasEverySwitch() {
-        for flag in Configuration.Switch.allCases {
-            #expect(Configuration.helpText.contains("\n  \(flag.rawValue) "))
-        }
-        let lines = Configuration.helpText.split(separator: "\n")
-        #expect(lines.filter { $0.count > 110 } == [])
-    }
-
     @Test func oneKeySetsBothBoundsOfTheInternalConfiguration() throws {
         let parsed = try parse(file: "{maxConfigurationBytes: 4096}")
         #expect(parsed.engine.maxConfigurationBytes == 4096)

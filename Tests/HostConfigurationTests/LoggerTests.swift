@@ -111,6 +111,18 @@ private let time = "2026-01-02T03:04:05.678Z"
         #expect(lines.take() == ["\(time) info m\(sixteen) fieldsLeftOut=4\n"])
     }
 
+    @Test func aPluginsOutputHasItsNameAhead() {
+        let lines = Lines()
+        lines.logger(from: .error).relay("hello \"you\"\u{1b}[2J \u{fffd}", from: "a")
+        lines.logger(.json).relay("hello \"you\"\u{1b}[2J \u{fffd}\nx", from: "a")
+        #expect(
+            lines.take() == [
+                "\(time) info [a] hello \"you\"\\u001b[2J \u{fffd}\n",
+                "{\"time\":\"\(time)\",\"level\":\"info\","
+                    + "\"message\":\"[a] hello \\\"you\\\"\\u001b[2J \u{fffd}\\nx\",\"plugin\":\"a\"}\n",
+            ])
+    }
+
     @Test func linesBelowTheLevelAreNotWritten() {
         let lines = Lines()
         for level in LogLevel.allCases { lines.logger(from: .warning).log(level, "m") }
@@ -118,9 +130,15 @@ private let time = "2026-01-02T03:04:05.678Z"
     }
 
     @Test func theOperatorsWishesReachTheLogger() throws {
-        let logger = Logger(try parse(file: "{logFormat: 'json', logLevel: 'error'}"))
-        #expect(logger.format == .json)
-        #expect(logger.minimumLevel == .error)
+        for configuration in [
+            try parse(file: "{logFormat: 'json', logLevel: 'error'}"),
+            try parse(["--log-format", "json", "--log-level=error"]),
+            try parse([], ["HOLDGATE_LOG_FORMAT": "json", "HOLDGATE_LOG_LEVEL": "error"]),
+        ] {
+            let logger = Logger(configuration)
+            #expect(logger.format == .json)
+            #expect(logger.minimumLevel == .error)
+        }
     }
 }
 

@@ -38,8 +38,12 @@ import Testing
                 }
                 return subset >> index & 1 == 1
             }
+            let calls = storage.calls.count
+            let seen = inspected(storage)
+            #expect(storage.calls.count == calls)
             var again = harness
             again = try LogHarness(segmentBytes: 2048, storage: storage, seed: 9)
+            #expect(seen == again.log.ledger)
             let isAfter = again.log.ledger == harness.ledger
             #expect(isAfter || again.log.ledger == before, "subset \(subset)")
             afters += isAfter ? 1 : 0
@@ -76,7 +80,35 @@ import Testing
         case damaged
     }
 
+    /// And looking at it alone says the same, and writes nothing.
     private func outcome(_ storage: FaultyStorage) -> Outcome {
+        let calls = storage.calls.count
+        let seen = inspected(storage)
+        #expect(storage.calls.count == calls)
+        let found = opened(storage)
+        switch found {
+        case .sound(let ledger, _): #expect(seen == ledger)
+        case .damaged: #expect(seen == nil)
+        }
+        return found
+    }
+
+    /// Nil: damaged.
+    private func inspected(_ storage: FaultyStorage) -> Ledger? {
+        do throws(JournalError) {
+            let journal = try Inspection.journal(storage)
+            try journal?.verifyEvents()
+            return journal?.ledger
+        } catch {
+            guard case .damaged = error else {
+                Issue.record("\(error)")
+                return nil
+            }
+            return nil
+        }
+    }
+
+    private func opened(_ storage: FaultyStorage) -> Outcome {
         do {
             let harness = try LogHarness(segmentBytes: 2048, storage: storage, seed: 5)
             let from = harness.log.segments[0].firstSeq.raw

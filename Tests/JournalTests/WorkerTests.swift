@@ -24,6 +24,7 @@ private enum Told: Equatable {
     case done(UInt64, last: UInt64, head: UInt64?, blocks: Int)
     case full(UInt64, withBlock: Bool)
     case erased(more: Bool)
+    case committed(events: UInt64)
     case failed(JournalError)
 
     init(_ completion: JournalCompletion) {
@@ -32,6 +33,7 @@ private enum Told: Equatable {
             self = .done(done.ticket, last: done.lastSeq.raw, head: done.head?.n, blocks: done.blocks.count)
         case .full(let ticket, let block): self = .full(ticket, withBlock: block != nil)
         case .erased(let more): self = .erased(more: more)
+        case .committed(let facts): self = .committed(events: facts.eventCount)
         case .failed(let error): self = .failed(error)
         }
     }
@@ -44,9 +46,20 @@ private struct WorkerHarness {
     var queue = JournalQueue()
     var ticket: UInt64 = 0
 
-    init(segmentBytes: Int = 4096, maxCommitBytes: Int = JournalWorker.defaultMaxCommitBytes) throws {
+    /// - Parameter clock: goes on by 7 ns each time that it is looked at.
+    init(
+        segmentBytes: Int = 4096, maxCommitBytes: Int = JournalWorker.defaultMaxCommitBytes,
+        clock: Locked<Int64> = Locked(0)
+    ) throws {
         log = try LogHarness(segmentBytes: segmentBytes)
-        worker = JournalWorker(log: log.log, history: history, maxCommitBytes: maxCommitBytes)
+        worker = JournalWorker(
+            log: log.log, history: history, maxCommitBytes: maxCommitBytes,
+            clockNs: {
+                clock.withLock {
+                    $0 += 7
+                    return $0
+                }
+            })
     }
 
     mutating func submit(_ job: JournalJob) {
@@ -164,6 +177,23 @@ private struct WorkerHarness {
                 .full(2, withBlock: false), .full(3, withBlock: false), .done(3, last: 0, head: 1, blocks: 0),
             ])
         #expect(harness.log.log.ledger.head == HistoryHead(n: 1, hash: "h1"))
+    }
+
+    @Test func aCommitTellsWhatItTook() throws {
+        var harness = try WorkerHarness()
+        harness.submitBlock(2)
+        harness.submitBlock(3)
+        var completions: [JournalCompletion] = []
+        harness.worker.turn(&harness.queue, into: &completions)
+        harness.submit(.resume)
+        harness.worker.turn(&harness.queue, into: &completions)
+        let commits = completions.map { completion -> CommitFacts? in
+            guard case .done(let done) = completion else { return nil }
+            return done.commit
+        }
+        let first = try #require(commits.first.flatMap { $0 })
+        #expect(first.nanoseconds == 7 && first.eventCount == 5 && first.byteCount >= 120)
+        #expect(commits == [first, nil])
     }
 
     @Test func aFailureIsFinal() throws {

@@ -95,6 +95,15 @@ def test_a_host_names_the_address_that_it_can_t_have(operating, tmp_path):
     assert process.returncode == 1 and f"{taken} is in use" in process.stderr
 
 
+def test_a_host_that_does_not_start_says_so_in_its_logs_form(operating, tmp_path):
+    process = run_command(
+        None, "serve", "--state-dir", str(tmp_path / "state"), "--control", operating.address("control"),
+        "--log-format=json")
+    record = json.loads(process.stderr)
+    assert process.returncode == 1 and record["level"] == "error" and record["message"] == "the host ended"
+    assert "is in use" in record["reason"] and process.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("arguments", [
     ["file-collector", "--plugin=nonsense", "--dir", "events"], ["file-collector", "--rotate-bytes", "5k"],
     ["state-logger", "--stream", "nonsense"], ["state-logger", "--colour"]])

@@ -244,6 +244,15 @@ class TestDeadLetters:
         operating.restart()
         assert [letter["seq"] for letter in operating.ok("deadLetters")["deadLetters"]] == [1]
 
+    def test_the_oldest_goes_where_there_are_too_many(self, hosts):
+        host = hosts("--operating", maxDeadLetters=2)
+        collector = host.collector()
+        host.accept(events(1, 3))
+        collector.events(3)
+        collector.ack(3, rejects=[[seq, "no"] for seq in (1, 2, 3)])
+        collector.barrier()
+        assert [letter["seq"] for letter in host.ok("deadLetters")["deadLetters"]] == [2, 3]
+
     def test_a_reject_beyond_the_ack_is_an_error(self, operating):
         collector = operating.collector()
         operating.accept(events(1, 2))

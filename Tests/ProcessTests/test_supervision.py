@@ -1,5 +1,6 @@
 """Plugins that the host starts itself: `serve --plugins DIR`."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -190,6 +191,22 @@ class TestOutput:
         host = supervising()
         until_said(host, "u001b[2J")
         assert "\x1b" not in host.stderr()
+
+    def test_a_log_for_programs_has_one_object_a_line_whatever_is_said(self, supervising, plugins):
+        plugins.add("a", NOTE + r'sys.stdout.buffer.write(b"\xff\xfe \x1b[2J \x00 \"quoted\" \xe2\x80\xa8\r x\n\n{}\nend\n")'
+                    + "\nsys.stdout.flush()\ntime.sleep(600)")
+        host = supervising("--log-format", "json")
+        until_said(host, "[a] end")
+        host.stop()
+        data = host.stderr_path.read_bytes()
+        assert not [byte for byte in data if byte < 0x20 and byte != 0x0a] and data.endswith(b"\n")
+        records = [json.loads(line) for line in data.decode().splitlines()]
+        for record in records:
+            assert list(record)[:3] == ["time", "level", "message"], record
+            assert datetime.datetime.fromisoformat(record["time"].replace("Z", "+00:00")).utcoffset().seconds == 0
+            assert record["level"] in ("info", "warning", "error")
+        said = [record["message"] for record in records if record.get("plugin") == "a" and "[a]" in record["message"]]
+        assert said[-4:] == ['[a] \ufffd\ufffd \x1b[2J \x00 "quoted" \u2028\r x', "[a] ", "[a] {}", "[a] end"]
 
 
 class TestEnds:

@@ -159,7 +159,7 @@ final class SimulatedHost {
             case .full(let ticket, _):
                 if let record = transitions[Ticket(ticket)] { outputs.append(.full(record)) }
                 engine.diskFull(Ticket(ticket), now: now, into: &effects)
-            case .erased: break
+            case .erased, .committed: break
             case .failed(let error):
                 hasFailed = true
                 engine.abandon(
