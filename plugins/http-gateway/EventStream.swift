@@ -71,7 +71,12 @@ final class EventStream: HTTPStream {
             defer { state.page = nil }
             return (state.place, state.isReading, state.page)
         }
-        if let page, let last = page.last { return write(page, through: last.n) }
+        if let page, let last = page.last {
+            write(page, through: last.n)
+            // A page without a change leads to the next one.
+            if !page.contains(where: { $0.text != nil }) { fill() }
+            return
+        }
         guard !isReading else { return beat() }
         switch feed.changes(after: place) {
         case .changes(let records, let through):
