@@ -292,10 +292,16 @@ def test_a_consent_manager_knows_its_own_doing_under_its_key(house):
         manager.close()
 
 
-def test_a_plugin_that_the_host_starts_has_a_key_of_its_own(house):
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_a_plugin_that_the_host_starts_has_a_key_of_its_own(house, is_relative, monkeypatch):
+    files = house.path / "events"
+    if is_relative:
+        # Plugins start in folders of their own: what they are handed must be found from there.
+        monkeypatch.chdir(house.path.parent)
+        house.path = house.path.relative_to(house.path.parent)
+        house.state = house.path / "state"
     house.new("admin", "admin")
     house.new("shop", "produce")
-    files = house.path / "events"
     for name, variables in {"file-collector": {"FILE_COLLECTOR_DIR": str(files)}, "session": {}}.items():
         text = (ROOT / f"plugins/{name}/plugin.json").read_text()
         manifest = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.M))

@@ -22,17 +22,20 @@ struct PluginEnvironment: Sendable {
         self.variables = variables
     }
 
-    /// The address as it is from any folder: a plugin starts in its own, and a relative `ipc://` path is from the
-    /// host's.
+    /// The address as it is from any folder.
     private static func reachable(_ address: String) -> String {
         let scheme = "ipc://"
-        let path = address.dropFirst(scheme.count)
+        let path = String(address.dropFirst(scheme.count))
         // One that begins with @ is a name and no file.
-        guard address.hasPrefix(scheme), !path.hasPrefix("/"), !path.hasPrefix("@"),
-            let here = getcwd(nil, 0)
-        else { return address }
+        guard address.hasPrefix(scheme), !path.hasPrefix("@") else { return address }
+        return scheme + absolute(path)
+    }
+
+    /// The path as it is from any folder: a plugin starts in its own, and a relative path is from the host's.
+    private static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let here = getcwd(nil, 0) else { return path }
         defer { free(here) }
-        return "\(scheme)\(String(cString: here))/\(path)"
+        return "\(String(cString: here))/\(path)"
     }
 
     /// How to start it; nil where its program is not found. See `HostEnvironment.find`.
@@ -44,8 +47,9 @@ struct PluginEnvironment: Sendable {
         guard let executable = found else { return nil }
         var variables = variables
         if let keys = access.keys {
-            variables["HOLDGATE_KEY_FILE"] = try access.plugins.file(
+            let file = try access.plugins.file(
                 for: manifest.name, manifest.permissions, host: keys.host.publicKey)
+            variables["HOLDGATE_KEY_FILE"] = Self.absolute(file)
         }
         return ChildProcess.Order(
             executable: executable, arguments: manifest.arguments,
