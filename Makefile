@@ -14,11 +14,15 @@ SEEDS ?= 200000
 
 SWIFT_FILES := Package.swift Sources Tests $(wildcard plugins)
 
-.PHONY: run test test-long build docs deps format lint test-asan test-tsan mutants bench
+.PHONY: run test test-long build docs deps test-deps format lint test-asan test-tsan mutants bench
 
 ## Installs what is missing (Debian); silent when nothing is.
 deps:
 	@.ci/deps
+
+## The same for the tests.
+test-deps:
+	@.ci/deps test
 
 ## The release build of the host, its commands and the plugins. Warnings are errors (see Package.swift).
 build: deps
@@ -33,7 +37,7 @@ run: build
 	@plugins/run.sh
 
 # One recipe, so that `make -j` can't run two SwiftPM at once: they would wait for each other's lock.
-test: deps lint
+test: test-deps lint
 	swift build -c release
 	.build/release/simulate
 	swift build --build-tests
@@ -52,18 +56,18 @@ lint: deps
 
 # Each sanitizer has its own scratch path: objects of different kinds don't mix.
 test-asan: export LSAN_OPTIONS := suppressions=.ci/lsan.supp
-test-asan: deps
+test-asan: test-deps
 	swift build --build-tests --sanitize=address --scratch-path .build/asan
 	swift test --skip-build --quiet --sanitize=address --scratch-path .build/asan
 
-test-tsan: deps
+test-tsan: test-deps
 	swift build --build-tests --sanitize=thread --scratch-path .build/tsan
 	swift test --skip-build --quiet --sanitize=thread --scratch-path .build/tsan
 	HOLDGATE_BIN="$(CURDIR)/.build/tsan/debug" TSAN_OPTIONS=halt_on_error=1 \
 		$(PYTEST) $(foreach room,ingest plugin kill cli keys supervision http_collector,Tests/ProcessTests/test_$(room).py)
 
 ## Twelve ways to break the code, each of which some test must notice.
-mutants: deps
+mutants: test-deps
 	$(PYTHON) Tests/Mutants/mutants.py
 
 ## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
