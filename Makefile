@@ -71,7 +71,7 @@ mutants: test-deps
 	$(PYTHON) Tests/Mutants/mutants.py
 
 ## Rates and delays on this machine, as ratios within one run; see Benchmarks/README.md.
-bench: build
+bench: build test-deps
 	$(PYTHON) Benchmarks/end_to_end.py
 	$(PYTHON) Benchmarks/commands.py
 	$(PYTHON) Benchmarks/ingest.py
